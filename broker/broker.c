@@ -16,6 +16,7 @@
 #include "broker/rights.h"
 #include "broker/storage/epoch.h"
 #include "broker/storage/snapshot/snapshots.h"
+#include "protocol/route/endpoint.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
 #include "runtime/notify.h"
@@ -167,6 +168,9 @@ static void start_gateway(struct broker *broker, uint64_t index, int64_t index_l
                                              .context = broker->outputs};
         broker->workers[i] = verify_start(&verify);
         gateway.workers[i] = broker->workers_in[i];
+    }
+    if (endpoint_is_tcp(broker->market.blobs, strlen(broker->market.blobs))) {
+        gateway.blob_endpoint = broker->market.blobs;
     }
     broker->gateway = gateway_start(&gateway);
 }

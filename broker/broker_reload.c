@@ -47,6 +47,8 @@ static void find_waiting(const struct broker_config *old, const struct broker_co
         {"blob_listen", strcmp(old->blob_listen, now->blob_listen) != 0},
         {"advertise", strcmp(old->advertise, now->advertise) != 0},
         {"blob_advertise", strcmp(old->blob_advertise, now->blob_advertise) != 0},
+        {"addresses", old->address_count != now->address_count ||
+                          memcmp(old->addresses, now->addresses, sizeof old->addresses) != 0},
         {"heartbeat", old->heartbeat_ms != now->heartbeat_ms},
         {"challenge", old->challenge_ms != now->challenge_ms},
         {"workers", old->workers != now->workers},

@@ -23,6 +23,7 @@ static bool announce(struct broker *broker, struct problem *ret_problem)
     market->cluster = broker->store.genesis.cluster;
     market->log_key = broker->store.genesis.log_key;
     market->pid = getpid();
+    market->other_count = config_others(&broker->config, market->control, market->others);
     memcpy(market->origin, broker->store.genesis.origin, sizeof market->origin);
     (void)unlink(broker->old_market_path);
     if (!market_write(broker->market_path, market, ret_problem)) {

@@ -112,6 +112,44 @@ static void check_advertised(struct yaml_value root, const char *key, const char
     }
 }
 
+static const char *own_control(const struct broker_config *config)
+{
+    return config->advertise[0] != '\0' ? config->advertise : config->listen;
+}
+
+size_t config_others(const struct broker_config *config, const char *own,
+                     struct contact ret_others[CONTACTS_MAX - 1])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < config->address_count && count < CONTACTS_MAX - 1; i++) {
+        if (strcmp(config->addresses[i].control, own) != 0) {
+            ret_others[count++] = config->addresses[i];
+        }
+    }
+    return count;
+}
+
+/* The file may be the same on all brokers, so it may list this broker among the others. */
+static void read_addresses(struct yaml_value value, struct broker_config *config)
+{
+    const char *own = own_control(config);
+    config->address_count = market_read_addresses(value, config->addresses, CONTACTS_MAX);
+    bool lists_own = false;
+    for (size_t i = 0; i < config->address_count; i++) {
+        lists_own = lists_own || strcmp(config->addresses[i].control, own) == 0;
+    }
+    if (config->address_count == CONTACTS_MAX && !lists_own) {
+        yaml_refuse(value,
+                    "a market has at most %d brokers, and this broker's own address is not "
+                    "among the %d",
+                    CONTACTS_MAX, CONTACTS_MAX);
+    }
+    if (config->address_count > 0 && config->listen[0] == '\0') {
+        yaml_refuse(value, "other brokers have no use for a broker that others cannot reach: set "
+                           "listen and blob_listen");
+    }
+}
+
 static uint32_t read_roles(struct yaml_value value)
 {
     uint32_t roles = 0;
@@ -346,7 +384,7 @@ bool config_parse(const char *text, size_t length, const char *file_name, bool i
     static const char *const keys[] = {
         "origin",    "listen",    "blob_listen",    "advertise", "blob_advertise",
         "heartbeat", "workers",   "snapshot_every", "reserve",   "genesis",
-        "limits",    "challenge", "journal"};
+        "limits",    "challenge", "journal",        "addresses"};
     CLEANUP(yaml_close) struct yaml_file *file = yaml_open(text, length, file_name, ret_problem);
     if (file == NULL) {
         return false;
@@ -368,6 +406,7 @@ bool config_parse(const char *text, size_t length, const char *file_name, bool i
                    ret_config->advertise);
     check_advertised(root, "advertise", ret_config->listen, ret_config->advertise);
     check_advertised(root, "blob_advertise", ret_config->blob_listen, ret_config->blob_advertise);
+    read_addresses(yaml_key(root, "addresses"), ret_config);
     ret_config->heartbeat_ms =
         yaml_duration_ms(yaml_key(root, "heartbeat"), 100, LIMIT_HEARTBEAT_MS, 1000);
     ret_config->challenge_ms =

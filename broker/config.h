@@ -10,6 +10,7 @@
 #include "broker/storage/etcd/etcd_config.h"
 #include "exchange/exchange.h"
 #include "protocol/genesis.h"
+#include "protocol/route/contacts.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +24,9 @@ struct broker_config {
     char blob_listen[CONFIG_ENDPOINT_SIZE]; /* of the blob port */
     char advertise[CONFIG_ENDPOINT_SIZE];   /* endpoint that others connect to; "": `listen` */
     char blob_advertise[CONFIG_ENDPOINT_SIZE];
+    /* All brokers of the market, this one too if the operator lists it. */
+    struct contact addresses[CONTACTS_MAX];
+    size_t address_count;
     int64_t heartbeat_ms;
     int64_t challenge_ms; /* time between two challenges of a device, on average; 0: none */
     uint32_t rate, rate_anonymous; /* messages per second and session */
@@ -47,6 +51,10 @@ void config_default(struct broker_config *ret_config);
  * accounts of an existing market no longer count. Returns false with a problem. */
 bool config_parse(const char *text, size_t length, const char *file_name, bool is_new,
                   struct broker_config *ret_config, struct problem *ret_problem);
+/* Copies the listed addresses but for the one whose control port is `own` to ret_others, and
+ * returns how many there are: at most CONTACTS_MAX - 1. */
+size_t config_others(const struct broker_config *config, const char *own,
+                     struct contact ret_others[CONTACTS_MAX - 1]);
 /* Writes the caps that differ, for people, as "jobs 10 -> 20, asks 5 -> 6"; cut to `size`. */
 void config_limits_text(const struct exchange_limits *old, const struct exchange_limits *now,
                         char *ret_text, size_t size);

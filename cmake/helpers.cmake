@@ -12,6 +12,7 @@ endfunction()
 helper(market-client tests/programs/market_client.c tests/programs/market_judge.c tests/programs/record.c)
 helper(market-proxy tests/programs/market_proxy.c)
 helper(junk-storer tests/programs/junk_storer.c)
+helper(follower tests/programs/follower.c)
 helper(terminal-user tests/programs/terminal_user.c)
 
 # The example of a plug-in, as its owner would build it.

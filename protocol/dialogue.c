@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WELCOME_WAIT_NS (5 * NS_PER_S)
-
 enum { HEARTBEATS_MISSED = 3 };
 
 /* ---- life ---- */
@@ -26,6 +24,7 @@ struct dialogue *dialogue_create(const struct dialogue_config *config)
     }
     dialogue->config = *config;
     requests_init(&dialogue->requests);
+    contacts_init(&dialogue->contacts, config->addresses, config->address_count);
     return dialogue;
 }
 
@@ -71,6 +70,24 @@ void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice
     dialogue->give_again = false;
     dialogue->send_again_ns = INT64_MAX;
     requests_unsend(&dialogue->requests);
+}
+
+const struct contact *dialogue_address(const struct dialogue *dialogue)
+{
+    return contacts_now(&dialogue->contacts);
+}
+
+const struct contacts *dialogue_contacts(const struct dialogue *dialogue)
+{
+    return &dialogue->contacts;
+}
+
+void dialogue_unreachable(struct dialogue *dialogue, struct dialogue_event *ret_event)
+{
+    *ret_event = (struct dialogue_event){.type = DIALOGUE_NOTHING};
+    if (dialogue->state != STATE_OFFLINE) {
+        dialogue_lost(dialogue, CONTACT_CLOSED, "the connection has ended", ret_event);
+    }
 }
 
 bool dialogue_ready(const struct dialogue *dialogue)
@@ -295,7 +312,7 @@ void dialogue_unsent(struct dialogue *dialogue)
 static int64_t silence_deadline_ns(const struct dialogue *dialogue)
 {
     if (dialogue->state == STATE_GREETING) {
-        return dialogue->connected_ns + WELCOME_WAIT_NS;
+        return dialogue->connected_ns + contacts_greeting_ns(&dialogue->contacts);
     }
     return dialogue->heard_ns + HEARTBEATS_MISSED * dialogue->heartbeat_ns;
 }
@@ -307,7 +324,7 @@ void dialogue_tick(struct dialogue *dialogue, int64_t now_ns, struct dialogue_ev
         return;
     }
     if (now_ns >= silence_deadline_ns(dialogue)) {
-        dialogue_lost(dialogue, "the broker does not answer", ret_event);
+        dialogue_lost(dialogue, CONTACT_SILENT, "the broker does not answer", ret_event);
         return;
     }
     if (dialogue->state == STATE_READY && now_ns >= dialogue->beaten_ns + dialogue->heartbeat_ns) {

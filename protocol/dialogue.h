@@ -11,7 +11,9 @@
  * Flow: dialogue_connected -> (Hello goes out) -> Welcome -> READY event -> requests flow. Three
  * heartbeats without any message from the broker give a LOST event. The caller makes a new
  * connection after the wait in the event, and calls dialogue_connected again. The wait is
- * exponential from 100 ms to 5 s, with jitter from the caller's dice.
+ * exponential from 100 ms to 5 s, with jitter from the caller's dice. Of a market with several
+ * brokers, the new connection goes to dialogue_address (protocol/route/contacts.h). NOT_LEADER is
+ * no answer to a request: it ends the session, and the request is sent again to the next broker.
  *
  * On the new connection the dialogue asks to resume its session after the last message received. If
  * the broker can (Welcome says `resumed`), the missed messages come first, as if the connection had
@@ -25,6 +27,7 @@
 #include "protocol/identity.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
+#include "protocol/route/contacts.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,6 +41,9 @@ struct dialogue_config {
     const char *program; /* e.g. "bourse 0.1.0", borrowed */
     size_t pending_max;  /* most requests without an answer */
     size_t pending_bytes_max;
+    /* The brokers of the market, which are copied; none: the caller has one address itself. */
+    const struct contact *addresses;
+    size_t address_count;
 };
 
 enum dialogue_status {
@@ -73,7 +79,10 @@ struct dialogue_event {
     char text[256];       /* REJECTED, BROKEN, LOST: printable */
     char field[64];       /* REJECTED: the refused field, printable; "" when none is named */
     int64_t value, limit; /* REJECTED */
-    int64_t wait_ns;
+    int64_t wait_ns;      /* LOST, BROKEN */
+    enum contact_end end; /* LOST, BROKEN: how the attempt or the session ended */
+    /* LOST, BROKEN: the address that was tried; "" when the dialogue knows none. */
+    char address[LIMIT_ENDPOINT_BYTES + 1];
 };
 
 struct dialogue *dialogue_create(const struct dialogue_config *config);
@@ -81,6 +90,13 @@ void dialogue_destroy(struct dialogue **self);
 
 /* Starts the dialogue on a (new) connection. `dice` is 64 random bits for jitter. */
 void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice);
+/* Returns the address of the present connection, or after LOST and BROKEN of the next one. Returns
+ * NULL when the dialogue knows none. */
+const struct contact *dialogue_address(const struct dialogue *dialogue);
+const struct contacts *dialogue_contacts(const struct dialogue *dialogue);
+/* Notes that no connection to dialogue_address can be made, or that it has ended. The event is
+ * LOST, or NOTHING when the dialogue knows already. */
+void dialogue_unreachable(struct dialogue *dialogue, struct dialogue_event *ret_event);
 bool dialogue_ready(const struct dialogue *dialogue);
 /* Returns true after a Welcome that resumes, until the last missed message has arrived. */
 bool dialogue_catching_up(const struct dialogue *dialogue);

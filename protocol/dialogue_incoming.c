@@ -12,47 +12,58 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BACKOFF_FIRST_NS (100 * NS_PER_MS)
-#define BACKOFF_MOST_NS (5 * NS_PER_S)
 #define RATE_PAUSE_NS NS_PER_S /* the broker reports RATE once a second */
 
-enum { BACKOFF_DOUBLINGS_MAX = 6 };
+/* A parting says how a connection ends. */
+struct parting {
+    enum dialogue_event_type type;
+    enum contact_end end;
+    const char *text;   /* for a person */
+    const char *leader; /* the address that NOT_LEADER names; "" for none */
+};
 
-/* Returns the wait before a reconnect. The wait doubles from 100 ms to 5 s. It is random between
- * half and all, so that clients do not return in step. The broker's spread adds to it. */
-static int64_t backoff_ns(struct dialogue *dialogue)
+static void end_connection(struct dialogue *dialogue, const struct parting *parting,
+                           struct dialogue_event *ret_event)
 {
-    unsigned doublings =
-        dialogue->failures < BACKOFF_DOUBLINGS_MAX ? dialogue->failures : BACKOFF_DOUBLINGS_MAX;
-    int64_t most = BACKOFF_FIRST_NS << doublings;
-    if (most > BACKOFF_MOST_NS) {
-        most = BACKOFF_MOST_NS;
-    }
-    dialogue->failures++;
-    int64_t wait_ns = most / 2 + (int64_t)random_below(&dialogue->dice, (uint64_t)(most / 2) + 1);
-    return wait_ns + (int64_t)random_below(&dialogue->dice, (uint64_t)dialogue->spread_ns + 1);
-}
-
-static void end_connection(struct dialogue *dialogue, enum dialogue_event_type type,
-                           const char *text, struct dialogue_event *ret_event)
-{
+    const struct contact *tried = contacts_now(&dialogue->contacts);
     dialogue->state = STATE_OFFLINE;
     dialogue->give_again = false;
-    ret_event->type = type;
-    ret_event->wait_ns = backoff_ns(dialogue);
-    text_printable(text, strlen(text), ret_event->text, sizeof ret_event->text);
+    ret_event->type = parting->type;
+    ret_event->end = parting->end;
+    if (tried != NULL) {
+        memcpy(ret_event->address, tried->control, sizeof ret_event->address);
+    }
+    ret_event->wait_ns = contacts_next_ns(&dialogue->contacts, parting->end, parting->leader,
+                                          dialogue->spread_ns, &dialogue->dice);
+    text_printable(parting->text, strlen(parting->text), ret_event->text, sizeof ret_event->text);
 }
 
 static void broken(struct dialogue *dialogue, const char *text, struct dialogue_event *ret_event)
 {
     dialogue->session = 0; /* resuming would break again */
     dialogue->resume_session = 0;
-    end_connection(dialogue, DIALOGUE_BROKEN, text, ret_event);
+    end_connection(dialogue, &(struct parting){DIALOGUE_BROKEN, CONTACT_ENDED, text, ""},
+                   ret_event);
 }
 
-void dialogue_lost(struct dialogue *dialogue, const char *text, struct dialogue_event *ret_event)
+void dialogue_lost(struct dialogue *dialogue, enum contact_end end, const char *text,
+                   struct dialogue_event *ret_event)
 {
-    end_connection(dialogue, DIALOGUE_LOST, text, ret_event);
+    end_connection(dialogue, &(struct parting){DIALOGUE_LOST, end, text, ""}, ret_event);
+}
+
+/* Another broker leads. The session is not resumed: while its broker did not lead, it sent none of
+ * the messages that the session waits for. Requests stay, and go to the next broker. */
+static void on_not_leader(struct dialogue *dialogue, const Bourse__V1__Reject *reject,
+                          struct dialogue_event *ret_event)
+{
+    const char *leader = reject->leader_address != NULL ? reject->leader_address : "";
+    dialogue->session = 0;
+    dialogue->resume_session = 0;
+    end_connection(dialogue,
+                   &(struct parting){DIALOGUE_LOST, CONTACT_FOLLOWS, reject->text, leader},
+                   ret_event);
+    ret_event->reject = REJECT_NOT_LEADER;
 }
 
 /* A new session begins with its Welcome as number 1; a resumed one goes on after the last number
@@ -107,10 +118,10 @@ static void on_welcome(struct dialogue *dialogue, int64_t now_ns, const struct e
     dialogue->spread_ns = (int64_t)dialogue_welcome(dialogue)->spread_ms * NS_PER_MS;
     if (!requests_stamp(&dialogue->requests, dialogue->config.identity, &dialogue->cluster,
                         dialogue_log_time_ms(dialogue, now_ns))) {
-        dialogue_lost(dialogue, "out of memory for signing", ret_event);
+        dialogue_lost(dialogue, CONTACT_ENDED, "out of memory for signing", ret_event);
         return;
     }
-    dialogue->failures = 0;
+    contacts_stands(&dialogue->contacts, dialogue_welcome(dialogue)->blob_endpoint);
     dialogue->state = STATE_READY;
     ret_event->type = DIALOGUE_READY;
     ret_event->welcome = dialogue_welcome(dialogue);
@@ -134,7 +145,7 @@ static void on_greeting_refused(struct dialogue *dialogue, const Bourse__V1__Rej
     fill_reject(reject, &refusal);
     enum dialogue_event_type type =
         refusal.reject == REJECT_VERSION ? DIALOGUE_BROKEN : DIALOGUE_LOST;
-    end_connection(dialogue, type, refusal.text, ret_event);
+    end_connection(dialogue, &(struct parting){type, CONTACT_REFUSED, refusal.text, ""}, ret_event);
     ret_event->reject = refusal.reject;
 }
 
@@ -168,6 +179,7 @@ static void on_answer(struct dialogue *dialogue, struct request *request,
         }
     } else if (type == MESSAGE_ACCEPTED) {
         ret_event->type = DIALOGUE_ACCEPTED;
+        contacts_leads(&dialogue->contacts);
         ret_event->index = ((const Bourse__V1__Accepted *)(const void *)*body)->index;
     } else {
         ret_event->type = DIALOGUE_REPLY;
@@ -187,7 +199,7 @@ static void on_message(struct dialogue *dialogue, const struct envelope *envelop
         ret_event->body = *body;
         *body = NULL;
     } else if (type == MESSAGE_GOODBYE) {
-        dialogue_lost(dialogue, "the broker said goodbye", ret_event);
+        dialogue_lost(dialogue, CONTACT_ENDED, "the broker said goodbye", ret_event);
     } else if (type == MESSAGE_HEARTBEAT) {
         const Bourse__V1__Heartbeat *heartbeat = (const void *)*body;
         if (heartbeat->has_spread_ms) {
@@ -210,11 +222,17 @@ static bool in_sequence(struct dialogue *dialogue, const struct envelope *envelo
         return false; /* a repeat */
     }
     if (envelope->sequence != dialogue->sequence_in + 1) {
-        dialogue_lost(dialogue, "messages of the broker were lost on the way", ret_event);
+        dialogue_lost(dialogue, CONTACT_ENDED, "messages of the broker were lost on the way",
+                      ret_event);
         return false;
     }
     dialogue->sequence_in++;
     return true;
+}
+
+static bool is_not_leader(const ProtobufCMessage *reject)
+{
+    return ((const Bourse__V1__Reject *)(const void *)reject)->code == REJECT_NOT_LEADER;
 }
 
 static void on_body(struct dialogue *dialogue, int64_t now_ns, const struct envelope *envelope,
@@ -227,6 +245,8 @@ static void on_body(struct dialogue *dialogue, int64_t now_ns, const struct enve
         }
         if (type == MESSAGE_WELCOME) {
             on_welcome(dialogue, now_ns, envelope, body, ret_event);
+        } else if (type == MESSAGE_REJECT && is_not_leader(*body)) {
+            on_not_leader(dialogue, (const void *)*body, ret_event);
         } else if (type == MESSAGE_REJECT) {
             on_greeting_refused(dialogue, (const Bourse__V1__Reject *)(const void *)*body,
                                 ret_event);
@@ -236,7 +256,12 @@ static void on_body(struct dialogue *dialogue, int64_t now_ns, const struct enve
     if (type == MESSAGE_REJECT &&
         ((const Bourse__V1__Reject *)(const void *)*body)->code == REJECT_SESSION) {
         /* The broker restarted. */
-        dialogue_lost(dialogue, "the broker does not know this session any more", ret_event);
+        dialogue_lost(dialogue, CONTACT_ENDED, "the broker does not know this session any more",
+                      ret_event);
+        return;
+    }
+    if (type == MESSAGE_REJECT && is_not_leader(*body)) {
+        on_not_leader(dialogue, (const void *)*body, ret_event);
         return;
     }
     if (in_sequence(dialogue, envelope, ret_event)) {
@@ -301,7 +326,8 @@ void dialogue_incoming(struct dialogue *dialogue, int64_t now_ns, const uint8_t 
     enum codec_status decoded =
         codec_decode(ret_event->message_type, envelope.body, envelope.body_length, &body, &error);
     if (decoded == CODEC_OUT_OF_MEMORY) {
-        dialogue_lost(dialogue, "out of memory for a message of the broker", ret_event);
+        dialogue_lost(dialogue, CONTACT_ENDED, "out of memory for a message of the broker",
+                      ret_event);
         return;
     }
     if (decoded != CODEC_OK) {

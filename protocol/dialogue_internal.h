@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "protocol/limits.h"
 #include "protocol/requests.h"
+#include "protocol/route/contacts.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +26,8 @@ struct dialogue {
     struct requests requests;
 
     struct random dice;
-    uint64_t connections; /* since the start */
-    unsigned failures;    /* since the last Welcome */
+    uint64_t connections;     /* since the start */
+    struct contacts contacts; /* which address is next, and when */
     struct id128 hello_id;
     uint64_t session;
     uint64_t sequence_out; /* last one used */
@@ -59,6 +60,7 @@ struct dialogue {
 };
 
 /* Ends a connection that a new one may replace at once. `text` is for a person. */
-void dialogue_lost(struct dialogue *dialogue, const char *text, struct dialogue_event *ret_event);
+void dialogue_lost(struct dialogue *dialogue, enum contact_end end, const char *text,
+                   struct dialogue_event *ret_event);
 
 #endif

@@ -28,7 +28,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64, OWN_ITEMS = 6 };
+enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64, OWN_ITEMS = 7 };
 #define FREE_SPACE_LEAST (UINT64_C(1) << 20)
 #define DRAIN_FINISH_NS (5 * NS_PER_S) /* running work may end by itself */
 #define DRAIN_LEAVE_NS (9 * NS_PER_S)  /* running work was cancelled, and the agent leaves */
@@ -198,6 +198,7 @@ static void connected(struct agent *agent)
 {
     const Bourse__V1__Welcome *welcome = agent_session_welcome(agent->session);
     agent->since_ms = wall_ms();
+    agent_follow_blobs(agent);
     if (welcome == NULL || (welcome->has_roles && (welcome->roles & ROLE_PROVIDER) != 0)) {
         agent_say_offer(agent);
         return;
@@ -248,9 +249,10 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         let_outcome_go(agent, &action->work);
         break;
     case AGENT_RECONNECT:
-        agent_warn(agent, "the broker is silent; trying again");
+        agent_warn(agent, action->parting.is_of_several ? action->parting.text
+                                                        : "the broker is silent; trying again");
         agent->since_ms = wall_ms();
-        agent->reconnect_ns = now_ns + action->wait_ns;
+        agent->reconnect_ns = now_ns + action->parting.wait_ns;
         break;
     case AGENT_READY:
         connected(agent);
@@ -299,20 +301,27 @@ static void reconnect(struct agent *agent, int64_t now_ns)
 {
     struct problem problem = {""};
     agent->reconnect_ns = INT64_MAX;
-    if (link_reopen(agent->link, &problem)) {
-        agent_session_connected(agent->session, now_ns, entropy_u64());
-    } else {
+    const bool is_open =
+        link_reopen_at(agent->link, agent_session_address(agent->session)->control, &problem);
+    agent_session_connected(agent->session, now_ns, entropy_u64());
+    if (!is_open) {
         log_error("%s", problem.text);
-        agent->reconnect_ns = now_ns + NS_PER_S;
+        agent_session_unreachable(agent->session, now_ns); /* an action says when to try again */
     }
 }
 
 static void hear_broker(struct agent *agent)
 {
+    if (agent->reconnect_ns != INT64_MAX) {
+        (void)link_has_ended(agent->link); /* the former socket tells of its vain tries */
+    }
     for (int i = 0; i < MESSAGES_AT_ONCE && agent->reconnect_ns == INT64_MAX; i++) {
         const uint8_t *message;
         size_t length;
         if (link_receive(agent->link, 0, &message, &length) != 1) {
+            if (link_has_ended(agent->link)) {
+                agent_session_unreachable(agent->session, clock_monotonic_ns());
+            }
             return;
         }
         agent_session_incoming(agent->session, clock_monotonic_ns(), message, length);
@@ -344,6 +353,7 @@ static void hear_owner(struct agent *agent, int64_t now_ns)
     const struct owner_facts facts = {
         .config = agent->setup->config,
         .market = agent->setup->market,
+        .address = agent_session_address(agent->session)->control,
         .isolation = agent->setup->isolation->level,
         .lanes = agent->lanes,
         .is_crowded = agent->crowded,
@@ -518,7 +528,11 @@ static void loop(struct agent *agent)
             {.fd = launcher_end(agent->setup->launcher), .events = ZMQ_POLLIN},
             {.fd = owner_fd(agent->owner), .events = ZMQ_POLLIN}, /* heard in the next turn */
         };
-        size_t count = OWN_ITEMS - 1;
+        size_t count = OWN_ITEMS - 2;
+        if (link_watch_socket(agent->link) != NULL) {
+            items[count++] =
+                (zmq_pollitem_t){.socket = link_watch_socket(agent->link), .events = ZMQ_POLLIN};
+        }
         if (agent->gpus != NULL && gpu_watch_fd(agent->gpus) >= 0) {
             items[count++] = (zmq_pollitem_t){.fd = gpu_watch_fd(agent->gpus), /* likewise */
                                               .events = ZMQ_POLLIN};
@@ -554,6 +568,7 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
     list_init(&agent.settled);
     unaccepted_init(&agent.unaccepted);
     pthread_mutex_init(&agent.reports.mutex, NULL);
+    blob_port_init(&agent.blob_port, setup->market->blobs);
     agent.reports.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     agent.zmq = zmq_ctx_new();
     bool good = agent.reports.event >= 0 && agent.zmq != NULL;

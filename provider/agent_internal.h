@@ -41,6 +41,7 @@ struct agent {
     void *zmq;
     struct link *link;
     struct agent_session *session;
+    struct blob_port blob_port;
     struct transfer *transfer;
     struct store *store;
     struct images *images;
@@ -87,6 +88,8 @@ struct agent {
 /* agent_open.c opens the parts of the agent in this order, and closes all of them. */
 
 bool agent_open_session(struct agent *agent, struct problem *problem);
+/* Sends files to the broker of the session from now on, which leads. */
+void agent_follow_blobs(struct agent *agent);
 /* Logs what is on offer over a new connection. */
 void agent_say_offer(const struct agent *agent);
 bool agent_open_blobs(struct agent *agent, struct problem *problem);

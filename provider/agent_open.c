@@ -86,10 +86,13 @@ void agent_report_ran(void *context, struct list_link *outcomes)
 bool agent_open_session(struct agent *agent, struct problem *problem)
 {
     const struct agent_setup *setup = agent->setup;
+    struct contact addresses[CONTACTS_MAX];
     struct agent_session_config config = {
         .identity = setup->identity,
         .program = "bourse-provider " BOURSE_VERSION,
         .cluster = setup->market->cluster,
+        .addresses = addresses,
+        .address_count = market_addresses(setup->market, addresses),
         .can_store_again = true,
         .answers_challenges = setup->tensor_path != NULL || setup->kernel_path != NULL,
     };
@@ -113,7 +116,8 @@ bool agent_open_session(struct agent *agent, struct problem *problem)
         return false;
     }
     return link_open(agent->zmq, setup->market->control, &setup->market->server, setup->identity,
-                     LIMIT_MESSAGE_BYTES, &agent->link, problem);
+                     LIMIT_MESSAGE_BYTES, &agent->link, problem) &&
+           (config.address_count == 1 || link_watch(agent->link, problem));
 }
 
 bool agent_open_blobs(struct agent *agent, struct problem *problem)
@@ -130,7 +134,7 @@ bool agent_open_blobs(struct agent *agent, struct problem *problem)
     }
     struct transfer_config transfer = {
         .zmq = agent->zmq,
-        .endpoint = setup->market->blobs,
+        .port = &agent->blob_port,
         .server = setup->market->server,
         .identity = setup->identity,
         .meter = agent->network == NULL ? NULL : network_meter,
@@ -162,7 +166,7 @@ bool agent_open_blobs(struct agent *agent, struct problem *problem)
     }
     const struct mender_config mender = {
         .zmq = agent->zmq,
-        .endpoint = setup->market->blobs,
+        .port = &agent->blob_port,
         .server = setup->market->server,
         .identity = setup->identity,
         .store = agent->store,
@@ -309,8 +313,17 @@ void agent_close_all(struct agent *agent)
         close(agent->reports.event);
     }
     pthread_mutex_destroy(&agent->reports.mutex);
+    blob_port_fini(&agent->blob_port);
     if (agent->zmq != NULL) {
         zmq_ctx_term(agent->zmq);
+    }
+}
+
+void agent_follow_blobs(struct agent *agent)
+{
+    const struct contact *address = agent_session_address(agent->session);
+    if (address->blobs[0] != '\0') {
+        blob_port_set(&agent->blob_port, address->blobs);
     }
 }
 

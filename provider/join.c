@@ -87,6 +87,7 @@ struct joining {
     bool was_provider; /* before this process asked */
     enum join_status status;
     bool settled;
+    int64_t reconnect_ns; /* INT64_MAX: connected, or trying */
 };
 
 static void settle(struct joining *joining, enum join_status status)
@@ -109,6 +110,16 @@ static void ask(struct joining *joining, const struct invitation *invitation,
     joining->request = invitation_join_id(invitation, &account);
     joining->asked = dialogue_request(joining->dialogue, clock_monotonic_ns(), MESSAGE_JOIN,
                                       &joining->request, &body.base) == DIALOGUE_OK;
+}
+
+static void reconnect(struct joining *joining, struct problem *problem)
+{
+    joining->reconnect_ns = INT64_MAX;
+    if (link_reopen_at(joining->link, dialogue_address(joining->dialogue)->control, problem)) {
+        dialogue_connected(joining->dialogue, clock_monotonic_ns(), entropy_u64());
+    } else {
+        settle(joining, JOIN_UNREACHABLE);
+    }
 }
 
 static bool is_provider(const Bourse__V1__Welcome *welcome)
@@ -162,11 +173,7 @@ static void handle(struct joining *joining, const struct invitation *invitation,
         settle_known(joining, event, problem);
     } else if (event->type == DIALOGUE_ACCEPTED && id128_equal(&event->id, &joining->request)) {
         joining->accepted = true; /* the next Welcome says the role */
-        if (link_reopen(joining->link, problem)) {
-            dialogue_connected(joining->dialogue, clock_monotonic_ns(), entropy_u64());
-        } else {
-            settle(joining, JOIN_UNREACHABLE);
-        }
+        reconnect(joining, problem);
     } else if (event->type == DIALOGUE_REJECTED && id128_equal(&event->id, &joining->request)) {
         problem_set(problem, "%s: %s", reject_name(event->reject), event->text);
         joining->refused = true;
@@ -178,13 +185,55 @@ static void handle(struct joining *joining, const struct invitation *invitation,
     codec_free(&event->body);
 }
 
+static bool has_choice(const struct joining *joining)
+{
+    return contacts_has_choice(dialogue_contacts(joining->dialogue));
+}
+
+/* Tells of a broker that cannot be used, and tries the next after the wait. */
+static void lose(struct joining *joining, const struct dialogue_event *event,
+                 join_silence *on_silence, int64_t until_ns)
+{
+    const int64_t now_ns = clock_monotonic_ns();
+    joining->reconnect_ns = now_ns + event->wait_ns;
+    if (has_choice(joining) && event->end != CONTACT_FOLLOWS && now_ns < until_ns) {
+        on_silence(event->address, (int)((until_ns - now_ns) / NS_PER_MS));
+    }
+}
+
+/* Sends what is due, and hears one message or the time. */
+static void exchange_messages(struct joining *joining, struct dialogue_event *ret_event,
+                              struct problem *problem)
+{
+    const uint8_t *message;
+    size_t length;
+    if (clock_monotonic_ns() >= joining->reconnect_ns) {
+        reconnect(joining, problem);
+    }
+    while (joining->reconnect_ns == INT64_MAX &&
+           dialogue_outgoing(joining->dialogue, &message, &length)) {
+        if (!link_send(joining->link, message, length)) {
+            dialogue_unsent(joining->dialogue);
+            break;
+        }
+    }
+    if (link_receive(joining->link, POLL_MS, &message, &length) == 1) {
+        dialogue_incoming(joining->dialogue, clock_monotonic_ns(), message, length, ret_event);
+    } else if (link_has_ended(joining->link)) {
+        dialogue_unreachable(joining->dialogue, ret_event);
+    } else {
+        dialogue_tick(joining->dialogue, clock_monotonic_ns(), ret_event);
+    }
+}
+
 static void converse(struct joining *joining, const struct invitation *invitation,
                      const struct identity *identity, const char *name, join_silence *on_silence,
                      struct problem *problem)
 {
     const int64_t began_ns = clock_monotonic_ns();
     const int64_t until_ns = began_ns + ANSWER_WITHIN_MS * NS_PER_MS;
-    bool told = false;
+    bool told = has_choice(joining); /* of several brokers, each is told by itself */
+    joining->reconnect_ns = INT64_MAX;
     dialogue_connected(joining->dialogue, clock_monotonic_ns(), entropy_u64());
     while (!joining->settled && clock_monotonic_ns() < until_ns) {
         if (!told && clock_monotonic_ns() - began_ns >= JOIN_SILENCE_MS * NS_PER_MS) {
@@ -192,16 +241,10 @@ static void converse(struct joining *joining, const struct invitation *invitatio
             told = true;
         }
         struct dialogue_event event = {.type = DIALOGUE_NOTHING};
-        const uint8_t *message;
-        size_t length;
-        while (dialogue_outgoing(joining->dialogue, &message, &length)) {
-            if (!link_send(joining->link, message, length)) {
-                dialogue_unsent(joining->dialogue);
-                break;
-            }
-        }
-        if (link_receive(joining->link, POLL_MS, &message, &length) == 1) {
-            dialogue_incoming(joining->dialogue, clock_monotonic_ns(), message, length, &event);
+        exchange_messages(joining, &event, problem);
+        if (event.type == DIALOGUE_LOST) {
+            lose(joining, &event, on_silence, until_ns);
+        } else {
             handle(joining, invitation, identity, name, &event, problem);
         }
     }
@@ -225,11 +268,15 @@ static enum join_status redeem(const struct invitation *invitation, const struct
                                const char *name, join_silence *on_silence, bool *ret_spent,
                                struct problem *problem)
 {
+    struct contact addresses[CONTACTS_MAX];
     struct dialogue_config config = {.identity = identity,
                                      .role = SESSION_PROVIDER,
                                      .program = "bourse-provider " BOURSE_VERSION,
                                      .pending_max = PENDING,
-                                     .pending_bytes_max = PENDING_BYTES};
+                                     .pending_bytes_max = PENDING_BYTES,
+                                     .addresses = addresses,
+                                     .address_count =
+                                         market_addresses(&invitation->market, addresses)};
     struct joining joining = {.status = JOIN_UNREACHABLE};
     void *zmq = zmq_ctx_new();
     problem_set(problem,
@@ -239,8 +286,14 @@ static enum join_status redeem(const struct invitation *invitation, const struct
     joining.dialogue = dialogue_create(&config);
     if (zmq != NULL && joining.dialogue != NULL &&
         link_open(zmq, invitation->market.control, &invitation->market.server, identity,
-                  LIMIT_MESSAGE_BYTES, &joining.link, problem)) {
+                  LIMIT_MESSAGE_BYTES, &joining.link, problem) &&
+        (config.address_count == 1 || link_watch(joining.link, problem))) {
         converse(&joining, invitation, identity, name, on_silence, problem);
+        if (!joining.settled && has_choice(&joining)) {
+            char tried[400];
+            contacts_explain(dialogue_contacts(joining.dialogue), tried, sizeof tried);
+            problem_set(problem, "no broker of this market can be used: %s", tried);
+        }
     }
     link_close(&joining.link);
     dialogue_destroy(&joining.dialogue);

@@ -88,9 +88,9 @@ json_t *owner_status(const struct pauses *pauses, const char *state,
                   OWNER_STATUS_VERSION, "program", "bourse-provider " BOURSE_VERSION, "pid",
                   (json_int_t)getpid(), "name", facts->config->name, "state", state, "now_ms",
                   (json_int_t)wall_ms, "started_ms", (json_int_t)facts->started_ms);
-    json_t *market = json_pack("{s:b, s:I, s:s, s:s}", "connected", (int)counts.ready, "since_ms",
-                               (json_int_t)facts->since_ms, "control", facts->market->control,
-                               "cluster", cluster);
+    json_t *market =
+        json_pack("{s:b, s:I, s:s, s:s}", "connected", (int)counts.ready, "since_ms",
+                  (json_int_t)facts->since_ms, "control", facts->address, "cluster", cluster);
     json_t *paused = pauses->is_whole ? json_pack("{s:I}", "until_ms", (json_int_t)pauses->until_ms)
                                       : json_null();
     json_t *results = json_pack("{s:I, s:I}", "accepted", (json_int_t)counts.accepted, "refused",

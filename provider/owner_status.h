@@ -17,6 +17,7 @@ enum { OWNER_STATUS_VERSION = 1, OWNER_LEASES_MAX = 256 /* leases listed one by 
 struct owner_facts {
     const struct config *config;
     const struct market *market;
+    const char *address; /* of the broker that the agent speaks to */
     int isolation;
     const struct lanes *lanes;
     bool is_crowded, lacks_folder, is_leaving;

@@ -3,17 +3,26 @@
 #include "base/cursor.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "protocol/route/endpoint.h"
 
 #include <assert.h>
 #include <string.h>
 
 #define INVITATION_PREFIX "bourse-invite-1."
+#define INVITATION_PREFIX_SEVERAL "bourse-invite-2."
 
 enum {
     CHECKSUM_BYTES = 4,
     /* server, cluster, token, expires, three texts of at most 255 bytes, log key, checksum */
-    INVITATION_BYTES_MAX = 32 + 16 + 16 + 8 + 3 * 256 + 32 + CHECKSUM_BYTES,
+    INVITATION_ONE_BYTES_MAX = 32 + 16 + 16 + 8 + 3 * 256 + 32 + CHECKSUM_BYTES,
+    /* The same, and the other brokers. */
+    INVITATION_BYTES_MAX = INVITATION_ONE_BYTES_MAX + 1 + (CONTACTS_MAX - 1) * 2 * 256,
+    PREFIX_BYTES = sizeof INVITATION_PREFIX - 1,
 };
+static_assert(sizeof INVITATION_PREFIX == sizeof INVITATION_PREFIX_SEVERAL,
+              "both prefixes have the same length");
+static_assert(PREFIX_BYTES + (INVITATION_BYTES_MAX + 2) / 3 * 4 < INVITATION_TEXT_SIZE,
+              "the longest text has room");
 
 static void write_text(struct writer *out, const char *text)
 {
@@ -65,7 +74,41 @@ static bool unbase64url(const char *text, uint8_t *ret_bytes, size_t capacity, s
     return text_unbase64(standard, length, ret_bytes, capacity, ret_length);
 }
 
-static bool parse_invitation(const uint8_t *bytes, size_t length, struct invitation *ret_invitation)
+static bool read_tcp(struct reader *in, char *ret_text, size_t capacity)
+{
+    return read_text(in, ret_text, capacity) && endpoint_is_tcp(ret_text, strlen(ret_text));
+}
+
+static bool read_others(struct reader *in, struct market *market)
+{
+    const size_t count = reader_u8(in);
+    if (count == 0 || count > CONTACTS_MAX - 1) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct contact *other = &market->others[i];
+        if (!read_tcp(in, other->control, sizeof other->control) ||
+            !read_tcp(in, other->blobs, sizeof other->blobs)) {
+            return false;
+        }
+    }
+    market->other_count = count;
+    return true;
+}
+
+static void write_others(struct writer *out, const struct market *market)
+{
+    assert(market->other_count < CONTACTS_MAX);
+    writer_u8(out, (uint8_t)market->other_count);
+    for (size_t i = 0; i < market->other_count; i++) {
+        write_text(out, market->others[i].control);
+        write_text(out, market->others[i].blobs);
+    }
+}
+
+/* `has_others`: the text says that the market has several brokers. */
+static bool parse_invitation(const uint8_t *bytes, size_t length, bool has_others,
+                             struct invitation *ret_invitation)
 {
     if (length < CHECKSUM_BYTES) {
         return false;
@@ -87,6 +130,9 @@ static bool parse_invitation(const uint8_t *bytes, size_t length, struct invitat
         return false;
     }
     reader_bytes(&in, market->log_key.bytes, 32);
+    if (has_others && !read_others(&in, market)) {
+        return false;
+    }
     if (!reader_finished(&in) || invitation.expires_ms < 0) {
         return false;
     }
@@ -97,16 +143,16 @@ static bool parse_invitation(const uint8_t *bytes, size_t length, struct invitat
 bool invitation_read(const char *text, struct invitation *ret_invitation,
                      struct problem *ret_problem)
 {
-    size_t prefix_length = strlen(INVITATION_PREFIX);
-    if (strncmp(text, INVITATION_PREFIX, prefix_length) != 0) {
-        problem_set(ret_problem,
-                    "an invitation starts with " INVITATION_PREFIX "; copy the whole of it");
+    const bool has_others = strncmp(text, INVITATION_PREFIX_SEVERAL, PREFIX_BYTES) == 0;
+    if (!has_others && strncmp(text, INVITATION_PREFIX, PREFIX_BYTES) != 0) {
+        problem_set(ret_problem, "an invitation starts with " INVITATION_PREFIX
+                                 " or " INVITATION_PREFIX_SEVERAL "; copy the whole of it");
         return false;
     }
     uint8_t bytes[INVITATION_BYTES_MAX];
     size_t length;
-    if (!unbase64url(text + prefix_length, bytes, sizeof bytes, &length) ||
-        !parse_invitation(bytes, length, ret_invitation)) {
+    if (!unbase64url(text + PREFIX_BYTES, bytes, sizeof bytes, &length) ||
+        !parse_invitation(bytes, length, has_others, ret_invitation)) {
         problem_set(ret_problem,
                     "the invitation is damaged; copy the whole of it, without spaces or breaks");
         return false;
@@ -127,6 +173,10 @@ bool invitation_write(const struct invitation *invitation, char *ret_text, unsig
     write_text(&out, market->blobs);
     write_text(&out, market->origin);
     writer_bytes(&out, market->log_key.bytes, 32);
+    const bool has_others = market->other_count > 0;
+    if (has_others) {
+        write_others(&out, market);
+    }
     struct hash32 hash = sha256_of(bytes, out.position);
     writer_bytes(&out, hash.bytes, CHECKSUM_BYTES);
     assert(!out.failed);
@@ -134,13 +184,12 @@ bool invitation_write(const struct invitation *invitation, char *ret_text, unsig
     /* An invitation that invitation_read would refuse is not written: line breaks in a path, an
      * empty name. */
     struct invitation again;
-    size_t prefix_length = strlen(INVITATION_PREFIX);
-    if (!parse_invitation(bytes, out.position, &again) ||
-        prefix_length + text_base64_size(out.position) + 1 > capacity) {
+    if (!parse_invitation(bytes, out.position, has_others, &again) ||
+        PREFIX_BYTES + text_base64_size(out.position) + 1 > capacity) {
         return false;
     }
-    memcpy(ret_text, INVITATION_PREFIX, prefix_length);
-    char *body = ret_text + prefix_length;
+    memcpy(ret_text, has_others ? INVITATION_PREFIX_SEVERAL : INVITATION_PREFIX, PREFIX_BYTES);
+    char *body = ret_text + PREFIX_BYTES;
     text_base64(bytes, out.position, body);
     size_t length = strcspn(body, "=");
     body[length] = '\0';

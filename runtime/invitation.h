@@ -2,7 +2,11 @@
  *
  * The text is "bourse-invite-1." and base64url (no padding) of the cursor bytes. The bytes are
  * server key 32, cluster 16, token 16, i64 expires_ms, u8+control endpoint, u8+blob endpoint,
- * u8+origin, log key 32. The first 4 bytes of the SHA-256 of all before follow. */
+ * u8+origin, log key 32. The first 4 bytes of the SHA-256 of all before follow.
+ *
+ * Of a market with several brokers the text begins with "bourse-invite-2.", and the other brokers
+ * stand before the checksum: u8 count (1 to 7), and for each u8+control endpoint and u8+blob
+ * endpoint, both tcp://HOST:PORT. */
 #ifndef BOURSE_RUNTIME_INVITATION_H
 #define BOURSE_RUNTIME_INVITATION_H
 
@@ -11,6 +15,8 @@
 #include "runtime/market.h"
 
 #include <stdbool.h>
+
+enum { INVITATION_TEXT_SIZE = 6144 }; /* of the longest text, with its NUL */
 
 struct invitation {
     struct market market;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,10 @@ struct link {
     const struct identity *identity;
     size_t max_message_bytes;
     bool waits_for_room; /* a message was refused, and no wait has found room since */
-    zmq_msg_t received;  /* message lent by the last receive */
-    zmq_msg_t draft;     /* empty: none */
+    bool is_watched;
+    void *watch;        /* events of the socket's connection; NULL: not watched */
+    zmq_msg_t received; /* message lent by the last receive */
+    zmq_msg_t draft;    /* empty: none */
 };
 
 static bool set_number(void *socket, int option, int value)
@@ -81,6 +84,40 @@ static bool configure(const struct link *link, void *socket)
                           32) == 0;
 }
 
+static void close_watch(struct link *link)
+{
+    if (link->watch != NULL) {
+        (void)zmq_socket_monitor(link->socket, NULL, 0);
+        (void)zmq_close(link->watch);
+        link->watch = NULL;
+    }
+}
+
+/* A link whose watch cannot be opened finds silence only. */
+static void open_watch(struct link *link)
+{
+    static atomic_uint number; /* no two names are the same in a process */
+    char name[64];
+    (void)snprintf(name, sizeof name, "inproc://link-%u", atomic_fetch_add(&number, 1));
+    if (zmq_socket_monitor(link->socket, name, ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED) != 0) {
+        return;
+    }
+    link->watch = zmq_socket(link->context, ZMQ_PAIR);
+    if (link->watch == NULL || !set_number(link->watch, ZMQ_LINGER, 0) ||
+        zmq_connect(link->watch, name) != 0) {
+        close_watch(link);
+    }
+}
+
+static void close_socket(struct link *link)
+{
+    close_watch(link);
+    if (link->socket != NULL) {
+        (void)zmq_close(link->socket);
+        link->socket = NULL;
+    }
+}
+
 static bool connect_socket(struct link *link, struct problem *ret_problem)
 {
     assert(link->socket == NULL);
@@ -89,14 +126,33 @@ static bool connect_socket(struct link *link, struct problem *ret_problem)
         problem_set(ret_problem, "no socket for %s: %s", link->endpoint, zmq_strerror(errno));
         return false;
     }
-    if (!configure(link, socket) || zmq_connect(socket, link->endpoint) != 0) {
+    link->socket = socket;
+    const bool is_configured = configure(link, socket);
+    if (is_configured && link->is_watched) {
+        open_watch(link); /* before the connection, so that no refusal is missed */
+    }
+    if (!is_configured || zmq_connect(socket, link->endpoint) != 0) {
         problem_set(ret_problem, "cannot connect to %s: %s", link->endpoint,
                     errno == EINVAL ? "an address is tcp://HOST:PORT or ipc://PATH"
                                     : zmq_strerror(errno));
-        (void)zmq_close(socket);
+        close_socket(link);
         return false;
     }
-    link->socket = socket;
+    return true;
+}
+
+static bool set_endpoint(struct link *link, const char *endpoint, struct problem *ret_problem)
+{
+    if (strncmp(endpoint, "ipc://", 6) != 0 && strncmp(endpoint, "tcp://", 6) != 0) {
+        problem_set(ret_problem, "an endpoint is ipc://PATH or tcp://HOST:PORT");
+        return false;
+    }
+    if (strlen(endpoint) >= sizeof link->endpoint) {
+        problem_set(ret_problem, "the endpoint is longer than %zu bytes",
+                    sizeof link->endpoint - 1);
+        return false;
+    }
+    memcpy(link->endpoint, endpoint, strlen(endpoint) + 1);
     return true;
 }
 
@@ -105,10 +161,6 @@ bool link_open(void *context, const char *endpoint, const struct key32 *server,
                struct problem *ret_problem)
 {
     assert(max_message_bytes > 0);
-    if (strncmp(endpoint, "ipc://", 6) != 0 && strncmp(endpoint, "tcp://", 6) != 0) {
-        problem_set(ret_problem, "an endpoint is ipc://PATH or tcp://HOST:PORT");
-        return false;
-    }
     (void)hangups_are_held(); /* an unguarded client only ends itself */
     struct link *link = calloc(1, sizeof *link);
     if (link == NULL) {
@@ -121,14 +173,7 @@ bool link_open(void *context, const char *endpoint, const struct key32 *server,
     link->max_message_bytes = max_message_bytes;
     (void)zmq_msg_init(&link->received); /* always succeeds, as does the next */
     (void)zmq_msg_init(&link->draft);
-    if ((size_t)snprintf(link->endpoint, sizeof link->endpoint, "%s", endpoint) >=
-        sizeof link->endpoint) {
-        problem_set(ret_problem, "the endpoint is longer than %zu bytes",
-                    sizeof link->endpoint - 1);
-        link_close(&link);
-        return false;
-    }
-    if (!connect_socket(link, ret_problem)) {
+    if (!set_endpoint(link, endpoint, ret_problem) || !connect_socket(link, ret_problem)) {
         link_close(&link);
         return false;
     }
@@ -142,9 +187,7 @@ void link_close(struct link **self)
     if (link != NULL) {
         (void)zmq_msg_close(&link->received);
         (void)zmq_msg_close(&link->draft);
-        if (link->socket != NULL) {
-            (void)zmq_close(link->socket);
-        }
+        close_socket(link);
         free(link);
         *self = NULL;
     }
@@ -155,10 +198,38 @@ bool link_reopen(struct link *link, struct problem *ret_problem)
     if (link->socket != NULL) {
         /* The messages it still holds belong to a lost session. */
         (void)set_number(link->socket, ZMQ_LINGER, 0);
-        (void)zmq_close(link->socket);
-        link->socket = NULL;
+        close_socket(link);
     }
     return connect_socket(link, ret_problem);
+}
+
+bool link_reopen_at(struct link *link, const char *endpoint, struct problem *ret_problem)
+{
+    return set_endpoint(link, endpoint, ret_problem) && link_reopen(link, ret_problem);
+}
+
+bool link_watch(struct link *link, struct problem *ret_problem)
+{
+    link->is_watched = true;
+    return link_reopen(link, ret_problem);
+}
+
+void *link_watch_socket(struct link *link)
+{
+    return link->watch;
+}
+
+bool link_has_ended(struct link *link)
+{
+    bool has_ended = false;
+    zmq_msg_t part;
+    (void)zmq_msg_init(&part); /* always succeeds */
+    /* An event has two parts, and all events that are asked for mean the same. */
+    while (link->watch != NULL && zmq_msg_recv(&part, link->watch, ZMQ_DONTWAIT) >= 0) {
+        has_ended = true;
+    }
+    (void)zmq_msg_close(&part);
+    return has_ended;
 }
 
 bool link_send(struct link *link, const void *message, size_t length)
@@ -227,13 +298,15 @@ int link_receive(struct link *link, int timeout_ms, const uint8_t **ret_message,
     }
     int taken = take_message(link);
     if (taken == 0 && timeout_ms != 0) {
-        zmq_pollitem_t item = {
-            .socket = link->socket,
-            .events = (short)(link->waits_for_room ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN)};
-        if (zmq_poll(&item, 1, timeout_ms) < 0) {
+        zmq_pollitem_t items[] = {
+            {.socket = link->socket,
+             .events = (short)(link->waits_for_room ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN)},
+            {.socket = link->watch, .events = ZMQ_POLLIN},
+        };
+        if (zmq_poll(items, link->watch == NULL ? 1 : 2, timeout_ms) < 0) {
             return errno == EINTR ? 0 : -1;
         }
-        if ((item.revents & ZMQ_POLLOUT) != 0) {
+        if ((items[0].revents & ZMQ_POLLOUT) != 0) {
             link->waits_for_room = false;
         }
         taken = take_message(link);

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "formats/yaml.h"
+#include "protocol/route/endpoint.h"
 #include "runtime/files.h"
 #include "runtime/keyfile.h"
 
@@ -30,10 +31,50 @@ static void copy_text(struct yaml_value value, char *ret_text, size_t capacity)
     (void)snprintf(ret_text, capacity, "%s", yaml_text(value, capacity - 1, ""));
 }
 
+static void read_tcp(struct yaml_value value, char ret_endpoint[LIMIT_ENDPOINT_BYTES + 1])
+{
+    copy_text(value, ret_endpoint, LIMIT_ENDPOINT_BYTES + 1);
+    if (!endpoint_is_tcp(ret_endpoint, strlen(ret_endpoint))) {
+        yaml_refuse(value, "an address of another broker is written tcp://HOST:PORT, for example "
+                           "tcp://b.exchange.example:4770");
+    }
+}
+
+size_t market_read_addresses(struct yaml_value list, struct contact *ret_addresses, size_t most)
+{
+    static const char *const keys[] = {"control", "blobs"};
+    if (!yaml_present(list) || !yaml_is_list(list, most)) {
+        return 0;
+    }
+    const size_t count = yaml_count(list);
+    for (size_t i = 0; i < count; i++) {
+        const struct yaml_value item = yaml_item(list, i);
+        yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
+        read_tcp(yaml_required(item, "control"), ret_addresses[i].control);
+        read_tcp(yaml_required(item, "blobs"), ret_addresses[i].blobs);
+        for (size_t other = 0; other < i; other++) {
+            if (strcmp(ret_addresses[i].control, ret_addresses[other].control) == 0) {
+                yaml_refuse(item, "an address before has the same control port");
+            }
+        }
+    }
+    return count;
+}
+
+size_t market_addresses(const struct market *market, struct contact ret_addresses[CONTACTS_MAX])
+{
+    memcpy(ret_addresses[0].control, market->control, sizeof market->control);
+    memcpy(ret_addresses[0].blobs, market->blobs, sizeof market->blobs);
+    for (size_t i = 0; i < market->other_count; i++) {
+        ret_addresses[1 + i] = market->others[i];
+    }
+    return 1 + market->other_count;
+}
+
 static void read_fields(struct yaml_value root, struct market *ret_market)
 {
     static const char *const keys[] = {"control", "blobs",   "server_key", "cluster",
-                                       "origin",  "log_key", "pid"};
+                                       "origin",  "log_key", "pid",        "addresses"};
     yaml_known_keys(root, keys, sizeof keys / sizeof keys[0]);
     copy_text(yaml_required(root, "control"), ret_market->control, sizeof ret_market->control);
     copy_text(yaml_required(root, "blobs"), ret_market->blobs, sizeof ret_market->blobs);
@@ -42,6 +83,8 @@ static void read_fields(struct yaml_value root, struct market *ret_market)
     (void)yaml_hex(yaml_required(root, "server_key"), ret_market->server.bytes, 32);
     (void)yaml_hex(yaml_required(root, "cluster"), ret_market->cluster.bytes, 16);
     (void)yaml_hex(yaml_required(root, "log_key"), ret_market->log_key.bytes, 32);
+    ret_market->other_count =
+        market_read_addresses(yaml_key(root, "addresses"), ret_market->others, CONTACTS_MAX - 1);
     ret_market->pid = (long)yaml_integer(yaml_key(root, "pid"), 0, INT_MAX, 0);
 }
 
@@ -64,6 +107,23 @@ bool market_read(const char *path, struct market *ret_market, struct problem *re
     }
     *ret_market = market;
     return true;
+}
+
+/* Writes the other brokers, if there are any. The endpoints need no quotes inside quotes. */
+static int write_others(const struct market *market, char *ret_text, size_t capacity)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < market->other_count; i++) {
+        const struct contact *other = &market->others[i];
+        assert(endpoint_is_tcp(other->control, strlen(other->control)));
+        assert(endpoint_is_tcp(other->blobs, strlen(other->blobs)));
+        const int written = snprintf(ret_text + length, capacity - length,
+                                     "%s  - {control: \"%s\", blobs: \"%s\"}\n",
+                                     i == 0 ? "addresses:\n" : "", other->control, other->blobs);
+        assert(written > 0 && (size_t)written < capacity - length); /* MARKET_FILE_BYTES suffice */
+        length += (size_t)written;
+    }
+    return (int)length;
 }
 
 bool market_write(const char *path, const struct market *market, struct problem *ret_problem)
@@ -97,6 +157,7 @@ bool market_write(const char *path, const struct market *market, struct problem 
         "pid: %ld\n",
         control, blobs, server, cluster, origin, log_key, market->pid);
     assert(length > 0 && (size_t)length < sizeof text);
+    length += write_others(market, text + length, sizeof text - (size_t)length);
     return file_write(path, text, (size_t)length, 0640, ret_problem);
 }
 

@@ -55,15 +55,21 @@
 
 #include "base/id.h"
 #include "base/problem.h"
+#include "formats/yaml.h"
 #include "protocol/identity.h"
+#include "protocol/route/contacts.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* The content of market.yaml. An invitation or a joined context writes the same to a client's
  * config. */
 struct market {
-    char control[256]; /* zmq endpoint */
-    char blobs[256];
+    char control[LIMIT_ENDPOINT_BYTES + 1]; /* zmq endpoint */
+    char blobs[LIMIT_ENDPOINT_BYTES + 1];
+    /* The other brokers of the market, over tcp. All brokers have the keys below in common. */
+    struct contact others[CONTACTS_MAX - 1];
+    size_t other_count;
     struct key32 server; /* the broker's X25519 transport key */
     struct id128 cluster;
     char origin[64]; /* name of the Merkle log */
@@ -76,6 +82,14 @@ struct market {
  * write it (files.h, file_read_trusted). */
 bool market_read(const char *path, struct market *ret_market, struct problem *ret_problem);
 bool market_write(const char *path, const struct market *market, struct problem *ret_problem);
+
+/* Lists the addresses of all brokers of the market, `control` and `blobs` first, and returns how
+ * many they are. */
+size_t market_addresses(const struct market *market, struct contact ret_addresses[CONTACTS_MAX]);
+/* Reads the key `addresses` of market.yaml or broker.yaml: a list of at most `most` maps, each with
+ * the endpoints `control` and `blobs`. Writes at most `most` addresses, and returns how many. What
+ * is wrong is refused by the file. */
+size_t market_read_addresses(struct yaml_value list, struct contact *ret_addresses, size_t most);
 
 /* Returns true when the folder of the file `path` is a broker's: the broker itself writes
  * market.yaml there. *ret_problem then says so. */

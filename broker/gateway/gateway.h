@@ -38,6 +38,7 @@ struct gateway_config {
     struct id128 cluster;
     char origin[64];
     struct key32 log_key;
+    const char *blob_endpoint;          /* named in every Welcome; NULL: none */
     uint64_t index;                     /* newest durable command */
     int64_t index_log_ns;               /* log time of that command */
     const struct disk_reserve *reserve; /* the committer changes its state */

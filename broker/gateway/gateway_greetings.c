@@ -31,6 +31,8 @@ static void fill_welcome(struct gateway *gateway, const struct session *session,
     body->log_index = gateway->config.index;
     body->log_origin = gateway->config.origin;
     body->log_key = (ProtobufCBinaryData){.data = gateway->config.log_key.bytes, .len = 32};
+    /* The cast drops const, which protobuf-c does not know. */
+    body->blob_endpoint = (char *)(uintptr_t)gateway->config.blob_endpoint;
     body->max_message_bytes = LIMIT_MESSAGE_BYTES;
     body->has_as_of_ns = true;
     body->as_of_ns = gateway->config.index_log_ns;

@@ -62,6 +62,13 @@ struct bourse;
 typedef void bourse_silence(void *context, const char *endpoint, int left_ms);
 enum { BOURSE_SILENCE_MS = 3000 };
 
+/* Is called when a broker of a market with several cannot be used, from the thread of the call.
+ * `endpoint` is its address, and `what` says what came back, as in "no answer". The call goes on
+ * for `left_ms` with the next broker. A call tells at most BOURSE_MOVES_TOLD times. It tells a
+ * broker that only names the leader when the call has waited for BOURSE_MOVE_QUIET_MS. */
+typedef void bourse_moved(void *context, const char *endpoint, const char *what, int left_ms);
+enum { BOURSE_MOVES_TOLD = 8, BOURSE_MOVE_QUIET_MS = 1000 };
+
 struct bourse_options {
     const char *market;  /* path of a market.yaml */
     const char *key;     /* path of the account's key file */
@@ -70,6 +77,7 @@ struct bourse_options {
     int64_t most_ms;     /* calls end this long after the opening, with TIMED_OUT; 0: no such end */
     bourse_silence *on_silence; /* NULL: nobody is told */
     void *silence_context;
+    bourse_moved *on_moved; /* NULL: nobody is told; the context is silence_context */
 };
 
 /* Opens a connection, which the caller closes with bourse_close. */

@@ -3,7 +3,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "formats/value.h"
 #include "ledger/checkpoint.h"
 #include "runtime/clock.h"
 #include "runtime/entropy.h"
@@ -12,7 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <sodium.h>
-#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,135 +21,6 @@ enum {
     TIMEOUT_MS_DEFAULT = 30000,
     SLICE_MS = 100, /* longest delay of an interrupt, in milliseconds */
 };
-
-/* ---------------------------------------------------------------- errors */
-
-const char *bourse_version(void)
-{
-    return BOURSE_VERSION;
-}
-
-void bourse_printable(const char *text, char *ret_text, size_t capacity)
-{
-    text_printable(text, strlen(text), ret_text, capacity);
-}
-
-bool client_fail(struct bourse_error *error, enum bourse_status status, const char *format, ...)
-{
-    if (error == NULL) {
-        return false;
-    }
-    *error = (struct bourse_error){.status = status};
-    client_copy(error->name, sizeof error->name, bourse_status_name(status));
-    char text[sizeof error->text];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments); /* cut, never overrun */
-    va_end(arguments);
-    text_printable(text, strlen(text), error->text, sizeof error->text);
-    return false;
-}
-
-bool client_name_fits(const char *name, struct bourse_error *ret_error)
-{
-    if (name == NULL) {
-        return true;
-    }
-    if (strlen(name) > LIMIT_NAME_BYTES) {
-        return client_fail(ret_error, BOURSE_USAGE, "the name has %zu bytes; a name has at most %d",
-                           strlen(name), LIMIT_NAME_BYTES);
-    }
-    return text_is_plain(name, strlen(name)) ||
-           client_fail(ret_error, BOURSE_USAGE,
-                       "a name has no control characters and no bidirectional marks");
-}
-
-bool client_refused(struct bourse_error *error, enum reject_code reject, const char *text)
-{
-    if (error == NULL) {
-        return false;
-    }
-    const char *said = text != NULL && text[0] != '\0' ? text : reject_advice(reject);
-    (void)client_fail(error, (enum bourse_status)reject_exit_status(reject), "%s", said);
-    error->reject = (int)reject;
-    client_copy(error->name, sizeof error->name, reject_name(reject));
-    return false;
-}
-
-bool client_rejected(struct bourse_error *error, const struct consumer_event *event)
-{
-    (void)client_refused(error, event->reject, event->text);
-    if (error != NULL) {
-        client_copy(error->field, sizeof error->field, event->field);
-        error->value = event->value;
-        error->limit = event->limit;
-    }
-    return false;
-}
-
-bool client_blob_failed(struct bourse *client, struct bourse_error *error, enum reject_code reject,
-                        const struct problem *problem)
-{
-    if (client_interrupted(client)) {
-        return client_fail(error, BOURSE_INTERRUPTED, "interrupted");
-    }
-    if (reject != REJECT_NONE) {
-        const char *name = reject_name(reject); /* the text begins with the name (flight_refused) */
-        size_t length = strlen(name);
-        bool named = strncmp(problem->text, name, length) == 0 && problem->text[length] == ':';
-        return client_refused(error, reject, named ? problem->text + length + 2 : problem->text);
-    }
-    return client_fail(error, BOURSE_UNREACHABLE, "%s", problem->text);
-}
-
-bool client_blob_named(struct bourse_error *error, const struct hash32 *hash, const char *what)
-{
-    char hex[2 * sizeof hash->bytes + 1];
-    text_hex(hash->bytes, sizeof hash->bytes, hex);
-    if (error != NULL && error->reject == (int)REJECT_NOT_FOUND) {
-        (void)snprintf(error->text, sizeof error->text,
-                       "the broker has lost %s: submit the job again, or ask the operator to put "
-                       "the blob %s back from a backup",
-                       what, hex);
-    } else if (error != NULL && error->reject == (int)REJECT_UNAVAILABLE) {
-        (void)snprintf(error->text, sizeof error->text,
-                       "the broker cannot read %s now: try again in a minute. If the broker still "
-                       "cannot, ask the operator: the broker's log has the reason for blob %s",
-                       what, hex);
-    }
-    return false;
-}
-
-void client_copy(char *ret_text, size_t capacity, const char *text)
-{
-    (void)snprintf(ret_text, capacity, "%s", text != NULL ? text : ""); /* cut, never overrun */
-}
-
-bool client_id_read(const char *text, struct id128 *ret_id, struct bourse_error *error)
-{
-    if (!text_unhex(text, ret_id->bytes, sizeof ret_id->bytes)) {
-        return client_fail(error, BOURSE_USAGE, "'%s' is not an id of 32 hex digits", text);
-    }
-    return true;
-}
-
-bool client_value(const char *text, struct value *ret_value, struct bourse_error *error)
-{
-    struct problem problem;
-    *ret_value = (struct value){0};
-    return text == NULL || value_parse(text, ret_value, &problem)
-               ? true
-               : client_fail(error, BOURSE_USAGE, "%s", problem.text);
-}
-
-bool client_key_read(const char *text, struct key32 *ret_key, struct bourse_error *error)
-{
-    if (!text_unhex(text, ret_key->bytes, sizeof ret_key->bytes)) {
-        return client_fail(error, BOURSE_USAGE, "'%s' is not an account key of 64 hex digits",
-                           text);
-    }
-    return true;
-}
 
 /* ---------------------------------------------------------------- open and close */
 
@@ -174,19 +44,23 @@ bool client_open(const struct market *market, struct identity *identity,
     }
     client->on_silence = options->on_silence;
     client->silence_context = options->silence_context;
+    client->on_moved = options->on_moved;
     client_copy(client->program, sizeof client->program,
                 options->program != NULL ? options->program : "libbourse " BOURSE_VERSION);
     atomic_init(&client->interrupted, false);
     atomic_init(&client->blobs_busy, 0);
     client->zmq = zmq_ctx_new();
-    client->session = consumer_session_create(identity, client->program);
+    struct contact addresses[CONTACTS_MAX];
+    const size_t count = market_addresses(market, addresses);
+    client->session = consumer_session_create_at(identity, client->program, addresses, count);
     if (client->zmq == NULL || client->session == NULL) {
         return client_fail(error, BOURSE_LOCAL,
                            "no memory or no file descriptor is left for a connection");
     }
     struct problem problem = {.text = ""};
     if (!link_open(client->zmq, market->control, &market->server, identity, LIMIT_MESSAGE_BYTES,
-                   &client->link, &problem)) {
+                   &client->link, &problem) ||
+        (count > 1 && !link_watch(client->link, &problem))) {
         return client_fail(error, BOURSE_UNREACHABLE, "%s", problem.text);
     }
     consumer_session_connected(client->session, clock_monotonic_ns(), entropy_u64());
@@ -250,9 +124,15 @@ void bourse_close(struct bourse **self)
     *self = NULL;
 }
 
+/* The broker to which the session speaks, or will speak next. */
+static const struct contact *address_of(const struct bourse *client)
+{
+    return consumer_session_address(client->session);
+}
+
 const char *bourse_endpoint(const struct bourse *bourse)
 {
-    return bourse->market.control;
+    return address_of(bourse)->control;
 }
 
 void bourse_interrupt(struct bourse *bourse)
@@ -290,14 +170,34 @@ static void flush(struct bourse *client)
     }
 }
 
-static bool reopen(struct bourse *client, struct bourse_error *error)
+static bool has_choice(const struct bourse *client)
+{
+    return contacts_has_choice(consumer_session_contacts(client->session));
+}
+
+/* Tells the session that its connection has ended. */
+static void close_session(struct bourse *client, struct consumer_event *ret_event)
+{
+    consumer_session_unreachable(client->session, ret_event);
+    if (ret_event->type == CONSUMER_LOST) {
+        lost(client, ret_event->wait_ns);
+    }
+}
+
+/* Connects to the present address. Of several, one that cannot be used is a loss like any other. */
+static bool reopen(struct bourse *client, struct consumer_event *ret_event,
+                   struct bourse_error *error)
 {
     struct problem problem = {.text = ""};
-    if (!link_reopen(client->link, &problem)) {
+    const bool is_open = link_reopen_at(client->link, address_of(client)->control, &problem);
+    if (!is_open && !has_choice(client)) {
         return client_fail(error, BOURSE_UNREACHABLE, "%s", problem.text);
     }
     client->reopen_at_ns = 0;
     consumer_session_connected(client->session, clock_monotonic_ns(), entropy_u64());
+    if (!is_open) {
+        close_session(client, ret_event);
+    }
     return true;
 }
 
@@ -318,8 +218,12 @@ static bool turn(struct bourse *client, int64_t deadline_ns, struct consumer_eve
 {
     *ret_event = (struct consumer_event){.type = CONSUMER_NOTHING};
     int64_t now_ns = clock_monotonic_ns();
-    if (client->reopen_at_ns != 0 && now_ns >= client->reopen_at_ns && !reopen(client, error)) {
+    if (client->reopen_at_ns != 0 && now_ns >= client->reopen_at_ns &&
+        !reopen(client, ret_event, error)) {
         return false;
+    }
+    if (ret_event->type != CONSUMER_NOTHING) {
+        return true;
     }
     flush(client);
     const uint8_t *message;
@@ -330,6 +234,8 @@ static bool turn(struct bourse *client, int64_t deadline_ns, struct consumer_eve
         lost(client, SLICE_MS * NS_PER_MS);
     } else if (got > 0 && client->reopen_at_ns == 0) {
         consumer_session_incoming(client->session, now_ns, message, length, ret_event);
+    } else if (link_has_ended(client->link)) { /* NOTHING when the session is lost already */
+        close_session(client, ret_event);
     } else if (client->reopen_at_ns == 0) {
         /* A tick comes only after all waiting messages. */
         consumer_session_tick(client->session, now_ns, ret_event);
@@ -354,7 +260,7 @@ static bool is_expected_market(const struct bourse *client, struct bourse_error 
         return client_fail(
             error, BOURSE_UNREACHABLE,
             "the broker at %s is of another market than its market.yaml says; join again",
-            client->market.control);
+            address_of(client)->control);
     }
     return true;
 }
@@ -371,8 +277,8 @@ enum client_wait client_next(struct bourse *client, int64_t deadline_ns,
             return CLIENT_FAILED;
         }
         if (ret_event->type == CONSUMER_BROKEN) {
-            (void)client_fail(error, BOURSE_UNREACHABLE, "the broker at %s: %s",
-                              client->market.control, ret_event->text);
+            (void)client_fail(error, BOURSE_UNREACHABLE, "the broker at %s: %s", ret_event->address,
+                              ret_event->text);
             return CLIENT_FAILED;
         }
         if (ret_event->type == CONSUMER_READY && !is_expected_market(client, error)) {
@@ -412,8 +318,14 @@ static bool timed_out(const struct bourse *client, struct bourse_error *error)
         return client_fail(error, BOURSE_TIMED_OUT,
                            "no answer within %d ms; it is safe to try again", client->timeout_ms);
     }
+    const enum bourse_status status = is_over ? BOURSE_TIMED_OUT : BOURSE_UNREACHABLE;
+    if (has_choice(client)) {
+        char tried[BOURSE_TEXT_SIZE];
+        contacts_explain(consumer_session_contacts(client->session), tried, sizeof tried);
+        return client_fail(error, status, "no broker of this market can be used: %s", tried);
+    }
     return client_fail(
-        error, is_over ? BOURSE_TIMED_OUT : BOURSE_UNREACHABLE,
+        error, status,
         "no broker answers at %s; is the broker running, and is the key in the market's file its "
         "key?%s",
         client->market.control,
@@ -425,7 +337,23 @@ static bool timed_out(const struct bourse *client, struct bourse_error *error)
 struct patience {
     int64_t began_ns;
     bool told; /* that the broker is silent */
+    int moves_told;
 };
+
+/* Tells that a broker cannot be used, of several. */
+static void say_moved(const struct bourse *client, struct patience *patience, int64_t deadline_ns,
+                      const struct consumer_event *lost)
+{
+    const int64_t now_ns = clock_monotonic_ns();
+    const bool is_quick = lost->end == CONTACT_FOLLOWS &&
+                          now_ns - patience->began_ns < BOURSE_MOVE_QUIET_MS * NS_PER_MS;
+    if (client->on_moved != NULL && !is_quick && now_ns < deadline_ns &&
+        patience->moves_told < BOURSE_MOVES_TOLD) {
+        patience->moves_told++;
+        client->on_moved(client->silence_context, lost->address, contacts_end_text(lost->end),
+                         (int)((deadline_ns - now_ns) / NS_PER_MS));
+    }
+}
 
 /* Returns the next event of a call, as client_next does. Somebody is told when the call has waited
  * for long, and would wait for longer. */
@@ -435,6 +363,13 @@ static enum client_wait next_of_call(struct bourse *client, struct patience *pat
     int64_t deadline_ns = patience->began_ns + client->timeout_ms * NS_PER_MS;
     deadline_ns = deadline_ns < client->until_ns ? deadline_ns : client->until_ns;
     const int64_t silence_ns = patience->began_ns + BOURSE_SILENCE_MS * NS_PER_MS;
+    if (has_choice(client)) {
+        enum client_wait wait = client_next(client, deadline_ns, ret_event, error);
+        if (wait == CLIENT_EVENT && ret_event->type == CONSUMER_LOST) {
+            say_moved(client, patience, deadline_ns, ret_event);
+        }
+        return wait;
+    }
     if (!patience->told && client->on_silence != NULL && !client->is_following &&
         silence_ns < deadline_ns) {
         enum client_wait wait = client_next(client, silence_ns, ret_event, error);
@@ -537,15 +472,45 @@ bool client_call(struct bourse *client, enum message_type type, const ProtobufCM
     return client_call_as(client, &id, type, body, reply_type, ret_body, error);
 }
 
+/* The blob port of the session's broker. The market's first one stands for a leader that did not
+ * say where its port is. */
+static const char *blobs_of(const struct bourse *client)
+{
+    const char *blobs = address_of(client)->blobs;
+    return blobs[0] != '\0' ? blobs : client->market.blobs;
+}
+
+/* Lets the session find the broker that leads, for the time that one broker may take to answer. */
+static void find_blobs(void *context, char ret_endpoint[LIMIT_ENDPOINT_BYTES + 1])
+{
+    struct bourse *client = context;
+    const int64_t until_ns = clock_monotonic_ns() + CONTACTS_GREETING_NS;
+    client_breathe(client);
+    while (has_choice(client) && !consumer_session_ready(client->session)) {
+        struct consumer_event event;
+        struct bourse_error error;
+        if (client_next(client, until_ns, &event, &error) != CLIENT_EVENT) {
+            break;
+        }
+        consumer_event_clear(&event);
+    }
+    (void)snprintf(ret_endpoint, LIMIT_ENDPOINT_BYTES + 1, "%s", blobs_of(client));
+}
+
 struct blob_client *client_blobs_begin(struct bourse *client, struct bourse_error *error)
 {
+    const char *endpoint = blobs_of(client);
+    if (client->blobs != NULL && strcmp(blob_client_endpoint(client->blobs), endpoint) != 0) {
+        blob_client_close(&client->blobs); /* the session has moved to another broker */
+    }
     if (client->blobs == NULL) {
         struct problem problem = {.text = ""};
-        if (!blob_client_open(client->zmq, client->market.blobs, &client->market.server,
-                              client->identity, &client->blobs, &problem)) {
+        if (!blob_client_open(client->zmq, endpoint, &client->market.server, client->identity,
+                              &client->blobs, &problem)) {
             (void)client_fail(error, BOURSE_UNREACHABLE, "%s", problem.text);
             return NULL;
         }
+        blob_client_follow(client->blobs, find_blobs, client);
     }
     atomic_store(&client->blobs_busy, (uintptr_t)client->blobs);
     return client->blobs;

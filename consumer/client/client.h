@@ -44,6 +44,7 @@ struct bourse {
     int64_t until_ns;           /* the end of all calls; INT64_MAX: none */
     bourse_silence *on_silence; /* NULL: nobody is told */
     void *silence_context;
+    bourse_moved *on_moved; /* NULL: nobody is told */
     /* The call asks for news, which the broker keeps back until there are some. */
     bool is_following;
     bool was_ready;                /* the broker was heard at least once */

@@ -22,6 +22,13 @@ struct consumer_session {
 struct consumer_session *consumer_session_create(const struct identity *identity,
                                                  const char *program)
 {
+    return consumer_session_create_at(identity, program, NULL, 0);
+}
+
+struct consumer_session *consumer_session_create_at(const struct identity *identity,
+                                                    const char *program,
+                                                    const struct contact *addresses, size_t count)
+{
     struct consumer_session *session = calloc(1, sizeof *session);
     if (session == NULL) {
         return NULL;
@@ -31,7 +38,9 @@ struct consumer_session *consumer_session_create(const struct identity *identity
                                                   .role = SESSION_CONSUMER,
                                                   .program = program,
                                                   .pending_max = PENDING_MAX,
-                                                  .pending_bytes_max = PENDING_BYTES_MAX});
+                                                  .pending_bytes_max = PENDING_BYTES_MAX,
+                                                  .addresses = addresses,
+                                                  .address_count = count});
     if (session->dialogue == NULL) {
         consumer_session_destroy(&session);
     }
@@ -58,6 +67,16 @@ void consumer_event_clear(struct consumer_event *event)
 void consumer_session_connected(struct consumer_session *session, int64_t now_ns, uint64_t dice)
 {
     dialogue_connected(session->dialogue, now_ns, dice);
+}
+
+const struct contact *consumer_session_address(const struct consumer_session *session)
+{
+    return dialogue_address(session->dialogue);
+}
+
+const struct contacts *consumer_session_contacts(const struct consumer_session *session)
+{
+    return dialogue_contacts(session->dialogue);
 }
 
 bool consumer_session_ready(const struct consumer_session *session)
@@ -256,6 +275,15 @@ static bool event_resumed(const struct dialogue_event *ready)
     return ready->welcome->has_resumed && ready->welcome->resumed;
 }
 
+/* Says how the connection ended, and to whom it was. */
+static void parted(const struct dialogue_event *from, struct consumer_event *event)
+{
+    event->wait_ns = from->wait_ns;
+    event->end = from->end;
+    memcpy(event->text, from->text, sizeof event->text);
+    memcpy(event->address, from->address, sizeof event->address);
+}
+
 static void translate(struct consumer_session *session, int64_t now_ns, struct dialogue_event *from,
                       struct consumer_event *event)
 {
@@ -291,14 +319,22 @@ static void translate(struct consumer_session *session, int64_t now_ns, struct d
         pushed(session, from, event);
         return;
     case DIALOGUE_LOST:
+        parted(from, event);
         event->type = CONSUMER_LOST;
-        event->wait_ns = from->wait_ns;
         return;
     case DIALOGUE_BROKEN:
+        parted(from, event);
         event->type = CONSUMER_BROKEN;
-        memcpy(event->text, from->text, sizeof event->text);
         return;
     }
+}
+
+void consumer_session_unreachable(struct consumer_session *session,
+                                  struct consumer_event *ret_event)
+{
+    struct dialogue_event from;
+    dialogue_unreachable(session->dialogue, &from);
+    translate(session, 0, &from, ret_event); /* a LOST asks for nothing */
 }
 
 void consumer_session_incoming(struct consumer_session *session, int64_t now_ns,

@@ -48,8 +48,11 @@ struct consumer_event {
     enum reject_code reject;        /* REJECTED, GONE */
     char field[64];                 /* REJECTED: the refused field, printable, or "" */
     int64_t value, limit;           /* REJECTED */
-    char text[256];                 /* REJECTED, GONE, BROKEN: printable */
+    char text[256];                 /* REJECTED, GONE, LOST, BROKEN: printable */
     int64_t wait_ns;                /* LOST */
+    enum contact_end end;           /* LOST: how it ended */
+    /* LOST, BROKEN: the address that was tried; "" when the session knows none. */
+    char address[LIMIT_ENDPOINT_BYTES + 1];
 };
 
 /* Frees what the event owns and sets its type to NOTHING. */
@@ -59,10 +62,20 @@ void consumer_event_clear(struct consumer_event *event);
  * which must outlive it. */
 struct consumer_session *consumer_session_create(const struct identity *identity,
                                                  const char *program);
+/* Returns a session of a market with several brokers, whose addresses are copied. */
+struct consumer_session *consumer_session_create_at(const struct identity *identity,
+                                                    const char *program,
+                                                    const struct contact *addresses, size_t count);
 void consumer_session_destroy(struct consumer_session **self);
 
 /* Tells the session that a new connection stands; `dice` is 64 random bits. */
 void consumer_session_connected(struct consumer_session *session, int64_t now_ns, uint64_t dice);
+/* Returns the broker's addresses to connect to now, or NULL when the session knows none. */
+const struct contact *consumer_session_address(const struct consumer_session *session);
+const struct contacts *consumer_session_contacts(const struct consumer_session *session);
+/* Notes that no connection to that address can be made at all; the event is LOST. */
+void consumer_session_unreachable(struct consumer_session *session,
+                                  struct consumer_event *ret_event);
 bool consumer_session_ready(const struct consumer_session *session);
 /* Returns the broker's last Welcome, or NULL. */
 const Bourse__V1__Welcome *consumer_session_welcome(const struct consumer_session *session);

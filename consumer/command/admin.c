@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "formats/units.h"
 #include "protocol/roles.h"
+#include "runtime/invitation.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -115,8 +116,6 @@ static int admin_mint(struct invocation *invocation)
         &error, "minted %s credits for %s\n", cell_money(micro), cell_plain(invocation->words[1]));
 }
 
-enum { INVITATION_SIZE = 4096 };
-
 static bool read_roles(struct invocation *invocation, unsigned *ret_roles)
 {
     *ret_roles = 0;
@@ -152,7 +151,7 @@ static int admin_invite(struct invocation *invocation)
     unsigned roles = 0;
     int64_t credits_micro = 0;
     int64_t valid_ms = INT64_C(7) * 24 * 3600 * 1000;
-    char text[INVITATION_SIZE];
+    char text[INVITATION_TEXT_SIZE];
     struct bourse_error error;
     if (!read_roles(invocation, &roles) || !option_money(invocation, "credits", &credits_micro) ||
         !option_duration_ms(invocation, "expires", &valid_ms)) {

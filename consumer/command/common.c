@@ -91,6 +91,7 @@ struct bourse_options command_connection(struct invocation *invocation, const ch
                                    .timeout_ms = (int)(timeout_ns / 1000000),
                                    .most_ms = invocation->calls_most_ms,
                                    .on_silence = complain_of_silence,
+                                   .on_moved = complain_of_move,
                                    .silence_context = invocation};
 }
 

@@ -68,6 +68,18 @@ void complain_of_silence(void *context, const char *endpoint, int left_ms)
     }
 }
 
+void complain_of_move(void *context, const char *endpoint, const char *what, int left_ms)
+{
+    const struct invocation *invocation = context;
+    if (!invocation->quiet) {
+        (void)fprintf(
+            stderr, "bourse: %s: %s; trying the market's other brokers for up to %d s more (%s)\n",
+            endpoint, what, (left_ms + 999) / 1000,
+            invocation->calls_most_ms > 0 ? "--timeout and --wait-at-most" : "--timeout");
+        complain_of_reason(endpoint);
+    }
+}
+
 int complain(struct invocation *invocation, enum bourse_status status, const char *format, ...)
 {
     struct bourse_error error = {.status = status};

@@ -12,6 +12,8 @@ int complain_about_job(struct invocation *invocation, const char *id,
 /* Says on stderr that the broker at `endpoint` has been silent, unless the invocation is quiet. For
  * bourse_options.on_silence, with the invocation as its context. */
 void complain_of_silence(void *context, const char *endpoint, int left_ms);
+/* The same for bourse_options.on_moved. */
+void complain_of_move(void *context, const char *endpoint, const char *what, int left_ms);
 __attribute__((format(printf, 3, 4))) int
 complain(struct invocation *invocation, enum bourse_status status, const char *format, ...);
 

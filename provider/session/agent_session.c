@@ -133,6 +133,8 @@ struct agent_session *agent_session_create(const struct agent_session_config *co
         .program = config->program,
         .pending_max = PENDING_MAX,
         .pending_bytes_max = PENDING_BYTES_MAX,
+        .addresses = config->addresses,
+        .address_count = config->address_count,
     };
     session->dialogue = dialogue_create(&dialogue);
     if (session->dialogue == NULL) {
@@ -182,6 +184,11 @@ void agent_session_connected(struct agent_session *session, int64_t now_ns, uint
     session->welcomed = false;
     session->begin_due = false;
     dialogue_connected(session->dialogue, now_ns, dice);
+}
+
+const struct contact *agent_session_address(const struct agent_session *session)
+{
+    return dialogue_address(session->dialogue);
 }
 
 static bool right_market(struct agent_session *session, const Bourse__V1__Welcome *welcome)
@@ -278,6 +285,22 @@ static void pushed(struct agent_session *session, int64_t now_ns,
     }
 }
 
+static void parted(struct agent_session *session, const struct dialogue_event *event)
+{
+    const struct contact *next = dialogue_address(session->dialogue);
+    struct agent_action action = {.type = AGENT_RECONNECT};
+    struct agent_parting *parting = &action.parting;
+    parting->wait_ns = event->wait_ns;
+    parting->is_of_several =
+        next != NULL && (contacts_has_choice(dialogue_contacts(session->dialogue)) ||
+                         strcmp(next->control, event->address) != 0);
+    if (parting->is_of_several) {
+        (void)snprintf(parting->text, sizeof parting->text, "%.80s: %s; next is %.80s",
+                       event->address, contacts_end_text(event->end), next->control);
+    }
+    session_act(session, &action);
+}
+
 static void handle(struct agent_session *session, int64_t now_ns, struct dialogue_event *event)
 {
     switch (event->type) {
@@ -309,13 +332,11 @@ static void handle(struct agent_session *session, int64_t now_ns, struct dialogu
         }
         break;
     case DIALOGUE_LOST:
-        session_act(session,
-                    &(struct agent_action){.type = AGENT_RECONNECT, .wait_ns = event->wait_ns});
+        parted(session, event);
         break;
     case DIALOGUE_BROKEN:
         session_note(session, "the broker sent something wrong: %s", event->text);
-        session_act(session,
-                    &(struct agent_action){.type = AGENT_RECONNECT, .wait_ns = event->wait_ns});
+        parted(session, event);
         break;
     }
     codec_free(&event->body);
@@ -329,6 +350,13 @@ void agent_session_incoming(struct agent_session *session, int64_t now_ns, const
 {
     struct dialogue_event event = {.type = DIALOGUE_NOTHING};
     dialogue_incoming(session->dialogue, now_ns, message, length, &event);
+    handle(session, now_ns, &event);
+}
+
+void agent_session_unreachable(struct agent_session *session, int64_t now_ns)
+{
+    struct dialogue_event event;
+    dialogue_unreachable(session->dialogue, &event);
     handle(session, now_ns, &event);
 }
 

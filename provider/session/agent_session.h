@@ -29,6 +29,7 @@
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
+#include "protocol/route/contacts.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,7 +56,10 @@ struct agent_session_config {
     const struct identity *identity; /* borrowed, must outlive the session */
     const char *program;             /* "bourse-provider 0.1.0", borrowed */
     struct id128 cluster;            /* the market expected; zero: any */
-    struct hash32 dice;              /* 32 random bytes from which request ids are drawn */
+    /* The brokers of the market, which are copied; none: the shell has one address itself. */
+    const struct contact *addresses;
+    size_t address_count;
+    struct hash32 dice; /* 32 random bytes from which request ids are drawn */
     /* The shell keeps the files of a result until AGENT_SETTLED and can store them again. */
     bool can_store_again;
     /* The shell computes the answers to challenges (AGENT_CHALLENGE). */
@@ -144,7 +148,8 @@ enum agent_action_type {
     AGENT_STORE,
     /* `work`: nobody asks any more for the files of its result. */
     AGENT_SETTLED,
-    /* Make a new connection after `wait_ns`, then call agent_session_connected. */
+    /* Make a new connection after `parting.wait_ns`, to agent_session_address, then call
+     * agent_session_connected. */
     AGENT_RECONNECT,
     /* The broker said Welcome. */
     AGENT_READY,
@@ -170,12 +175,19 @@ struct agent_challenge {
     uint32_t side, rounds;
 };
 
+/* A parting says how the connection ended. */
+struct agent_parting {
+    int64_t wait_ns;
+    bool is_of_several; /* the next connection may go to another broker */
+    char text[240];     /* which address was tried, what came back, and which is next */
+};
+
 struct agent_action {
     enum agent_action_type type;
     union {
         struct agent_grant grant;
         struct agent_work work;
-        int64_t wait_ns;
+        struct agent_parting parting;
         char text[256];
         struct agent_terminal_answer terminal;
         struct agent_challenge challenge;
@@ -236,6 +248,10 @@ const char *agent_session_frozen_text(const struct agent_session *session);
 
 /* Tells the session that a (new) connection stands. `dice` is 64 random bits for the waits. */
 void agent_session_connected(struct agent_session *session, int64_t now_ns, uint64_t dice);
+/* Returns the broker's addresses to connect to now, or NULL when the session knows none. */
+const struct contact *agent_session_address(const struct agent_session *session);
+/* Notes that no connection to that address can be made at all. */
+void agent_session_unreachable(struct agent_session *session, int64_t now_ns);
 void agent_session_incoming(struct agent_session *session, int64_t now_ns, const uint8_t *message,
                             size_t length);
 /* Returns the next message to send, borrowed until the next call. Returns false when there is

@@ -19,7 +19,6 @@ struct mended_lease {
 
 struct mender {
     struct mender_config config;
-    char endpoint[256];
     /* The thread's own; NULL: not open. The mutex guards it against interrupt. */
     struct blob_client *client;
     pthread_mutex_t mutex;
@@ -32,26 +31,33 @@ struct mender {
 
 /* ---------------------------------------------------------------- the mender's thread */
 
+static void disconnect(struct mender *mender)
+{
+    pthread_mutex_lock(&mender->mutex);
+    blob_client_close(&mender->client);
+    pthread_mutex_unlock(&mender->mutex);
+}
+
 static struct blob_client *connected(struct mender *mender)
 {
     struct problem problem = {""};
     struct blob_client *client = NULL;
+    struct blob_port *port = mender->config.port;
+    char endpoint[LIMIT_ENDPOINT_BYTES + 1];
+    if (mender->client != NULL && blob_port_has_moved(port, mender->client)) {
+        disconnect(mender);
+    }
+    blob_port_where(port, endpoint);
     if (mender->client == NULL &&
-        blob_client_open(mender->config.zmq, mender->endpoint, &mender->config.server,
+        blob_client_open(mender->config.zmq, endpoint, &mender->config.server,
                          mender->config.identity, &client, &problem)) {
+        blob_client_follow(client, blob_port_where, port);
         pthread_mutex_lock(&mender->mutex);
         mender->client = client;
         pthread_mutex_unlock(&mender->mutex);
         blob_client_measure(client, mender->config.meter, mender->config.meter_context);
     }
     return mender->client;
-}
-
-static void disconnect(struct mender *mender)
-{
-    pthread_mutex_lock(&mender->mutex);
-    blob_client_close(&mender->client);
-    pthread_mutex_unlock(&mender->mutex);
 }
 
 static void send_one(struct mender *mender, const struct id128 *job, const struct hash32 *hash)
@@ -164,7 +170,6 @@ bool mender_open(const struct mender_config *config, struct mender **ret_mender,
         return false;
     }
     mender->config = *config;
-    (void)snprintf(mender->endpoint, sizeof mender->endpoint, "%s", config->endpoint);
     list_init(&mender->leases);
     pthread_mutex_init(&mender->mutex, NULL);
     condition_init(&mender->changed);

@@ -11,6 +11,7 @@
 #include "protocol/identity.h"
 #include "provider/work/store.h"
 #include "runtime/blob/blob_client.h"
+#include "runtime/blob/blob_port.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,8 +22,8 @@ enum {
 };
 
 struct mender_config {
-    void *zmq;            /* a zmq context */
-    const char *endpoint; /* endpoint of the blob port; copied */
+    void *zmq;              /* a zmq context */
+    struct blob_port *port; /* borrowed */
     struct key32 server;
     const struct identity *identity; /* borrowed */
     struct store *store;             /* borrowed, must outlive the mender */

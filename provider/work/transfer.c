@@ -31,7 +31,6 @@ struct connection {
 
 struct transfer {
     struct transfer_config config;
-    char endpoint[256];
     atomic_bool stopping;
     struct connection fetchers[TRANSFER_FETCHERS];
     struct connection storers[TRANSFER_STORERS];
@@ -48,29 +47,36 @@ struct transfer {
 
 /* ---------------------------------------------------------------- connections */
 
-static struct blob_client *connected(struct transfer *transfer, struct connection *connection,
-                                     struct problem *problem)
-{
-    if (connection->client != NULL) {
-        return connection->client;
-    }
-    struct blob_client *client = NULL;
-    if (!blob_client_open(transfer->config.zmq, transfer->endpoint, &transfer->config.server,
-                          transfer->config.identity, &client, problem)) {
-        return NULL;
-    }
-    blob_client_measure(client, transfer->config.meter, transfer->config.meter_context);
-    pthread_mutex_lock(&connection->mutex);
-    connection->client = client;
-    pthread_mutex_unlock(&connection->mutex);
-    return client;
-}
-
 static void disconnect(struct connection *connection)
 {
     pthread_mutex_lock(&connection->mutex);
     blob_client_close(&connection->client);
     pthread_mutex_unlock(&connection->mutex);
+}
+
+static struct blob_client *connected(struct transfer *transfer, struct connection *connection,
+                                     struct problem *problem)
+{
+    struct blob_port *port = transfer->config.port;
+    if (connection->client != NULL && blob_port_has_moved(port, connection->client)) {
+        disconnect(connection);
+    }
+    if (connection->client != NULL) {
+        return connection->client;
+    }
+    struct blob_client *client = NULL;
+    char endpoint[LIMIT_ENDPOINT_BYTES + 1];
+    blob_port_where(port, endpoint);
+    if (!blob_client_open(transfer->config.zmq, endpoint, &transfer->config.server,
+                          transfer->config.identity, &client, problem)) {
+        return NULL;
+    }
+    blob_client_follow(client, blob_port_where, port);
+    blob_client_measure(client, transfer->config.meter, transfer->config.meter_context);
+    pthread_mutex_lock(&connection->mutex);
+    connection->client = client;
+    pthread_mutex_unlock(&connection->mutex);
+    return client;
 }
 
 static void interrupt(struct connection *connection)
@@ -100,7 +106,7 @@ static int longer_pause_ms(int ms)
 static bool is_passing(enum reject_code code)
 {
     return code == REJECT_NONE || code == REJECT_BUSY || code == REJECT_RATE ||
-           code == REJECT_SESSION || code == REJECT_UNAVAILABLE;
+           code == REJECT_SESSION || code == REJECT_UNAVAILABLE || code == REJECT_NOT_LEADER;
 }
 
 /* ---------------------------------------------------------------- fetching */
@@ -333,7 +339,6 @@ bool transfer_open(const struct transfer_config *config, struct transfer **ret_t
         return false;
     }
     transfer->config = *config;
-    (void)snprintf(transfer->endpoint, sizeof transfer->endpoint, "%s", config->endpoint);
     pthread_mutex_init(&transfer->mutex, NULL);
     pthread_cond_init(&transfer->arrived, NULL);
     list_init(&transfer->queue);

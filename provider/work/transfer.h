@@ -15,6 +15,7 @@
 #include "provider/work/outcome.h"
 #include "provider/work/store.h"
 #include "runtime/blob/blob_client.h"
+#include "runtime/blob/blob_port.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,8 +32,8 @@ enum {
 typedef void transfer_done(void *context, struct list_link *outcomes);
 
 struct transfer_config {
-    void *zmq;            /* a zmq context */
-    const char *endpoint; /* endpoint of the blob port; copied */
+    void *zmq;              /* a zmq context */
+    struct blob_port *port; /* borrowed */
     struct key32 server;
     const struct identity *identity; /* borrowed */
     blob_meter *meter;               /* counts the bytes, and may wait; NULL: none */

@@ -6,7 +6,16 @@
 #include "runtime/link.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+void blob_client_use(struct blob_client *client, const char *endpoint)
+{
+    (void)snprintf(client->endpoint, sizeof client->endpoint, "%s", endpoint);
+    if (!descriptor_path(endpoint, client->files, sizeof client->files)) {
+        client->files[0] = '\0';
+    }
+}
 
 bool blob_client_open(void *context, const char *endpoint, const struct key32 *server,
                       const struct identity *identity, struct blob_client **ret_client,
@@ -18,9 +27,7 @@ bool blob_client_open(void *context, const char *endpoint, const struct key32 *s
         return false;
     }
     atomic_init(&client->interrupted, false);
-    if (!descriptor_path(endpoint, client->files, sizeof client->files)) {
-        client->files[0] = '\0';
-    }
+    blob_client_use(client, endpoint);
     if (!link_open(context, endpoint, server, identity, LIMIT_BLOB_MESSAGE_BYTES, &client->link,
                    ret_problem)) {
         free(client);
@@ -28,6 +35,17 @@ bool blob_client_open(void *context, const char *endpoint, const struct key32 *s
     }
     *ret_client = client;
     return true;
+}
+
+void blob_client_follow(struct blob_client *client, blob_where *where, void *context)
+{
+    client->where = where;
+    client->where_context = context;
+}
+
+const char *blob_client_endpoint(const struct blob_client *client)
+{
+    return client->endpoint;
 }
 
 void blob_client_measure(struct blob_client *client, blob_meter *meter, void *context)

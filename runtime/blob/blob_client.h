@@ -16,6 +16,7 @@
 #include "base/id.h"
 #include "base/problem.h"
 #include "protocol/identity.h"
+#include "protocol/limits.h"
 #include "protocol/reject.h"
 
 #include <stdbool.h>
@@ -28,6 +29,16 @@ bool blob_client_open(void *context, const char *endpoint, const struct key32 *s
                       const struct identity *identity, struct blob_client **ret_client,
                       struct problem *ret_problem);
 void blob_client_close(struct blob_client **self);
+
+/* Writes the endpoint of the blob port that the client is to use now, of a market with several
+ * brokers; "" when it is not known. The function may wait for some seconds, on the thread of a
+ * call. */
+typedef void blob_where(void *context, char ret_endpoint[LIMIT_ENDPOINT_BYTES + 1]);
+/* Asks `where` after every lost connection, and opens the next one there. The server's key stays
+ * the same. A call in progress goes on at the new port, which may lack what the former had. */
+void blob_client_follow(struct blob_client *client, blob_where *where, void *context);
+/* Returns the endpoint of the connection. */
+const char *blob_client_endpoint(const struct blob_client *client);
 
 /* Calls `meter` with the bytes of each message that was sent or has come, on the thread of the
  * call. The meter may wait, and slows the client down so. `context` lives as long as the client. */

@@ -19,9 +19,16 @@ struct blob_client {
     unsigned tries; /* connections in a row without an answer */
     unsigned busy;  /* refusals in a row that said "not now" */
     int64_t heard_ns;
+    char endpoint[LIMIT_ENDPOINT_BYTES + 1];
+    blob_where *where; /* NULL: the endpoint stays */
+    void *where_context;
+    bool is_astray;    /* the broker follows another one: the next wait begins elsewhere */
     blob_meter *meter; /* NULL: none */
     void *meter_context;
     uint64_t draft_bytes; /* of the message that flight_leave sends */
 };
+
+/* Notes the endpoint of the connection, and the socket for tickets beside it. */
+void blob_client_use(struct blob_client *client, const char *endpoint);
 
 #endif

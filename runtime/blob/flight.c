@@ -139,6 +139,19 @@ static bool read_answer(struct flights *flights, const uint8_t *message, size_t 
     return true;
 }
 
+static bool open_anew(struct blob_client *client, struct problem *ret_problem)
+{
+    char endpoint[LIMIT_ENDPOINT_BYTES + 1] = "";
+    if (client->where != NULL) {
+        client->where(client->where_context, endpoint);
+    }
+    if (endpoint[0] == '\0' || strcmp(endpoint, client->endpoint) == 0) {
+        return link_reopen(client->link, ret_problem);
+    }
+    blob_client_use(client, endpoint);
+    return link_reopen_at(client->link, endpoint, ret_problem);
+}
+
 static enum flight_status reconnect(struct blob_client *client, struct flights *flights,
                                     struct problem *ret_problem)
 {
@@ -149,8 +162,9 @@ static enum flight_status reconnect(struct blob_client *client, struct flights *
         problem_set(ret_problem, "the broker's blob port does not answer");
         return FLIGHT_ENDED;
     }
-    client->heard_ns = clock_monotonic_ns();
-    return link_reopen(client->link, ret_problem) ? FLIGHT_LOST : FLIGHT_ENDED;
+    const bool is_open = open_anew(client, ret_problem);
+    client->heard_ns = clock_monotonic_ns(); /* the search for the broker is no silence */
+    return is_open ? FLIGHT_LOST : FLIGHT_ENDED;
 }
 
 static bool is_silent(const struct blob_client *client)
@@ -170,6 +184,10 @@ enum flight_status flight_await(struct blob_client *client, struct flights *flig
                                 struct problem *ret_problem)
 {
     bool is_open = flights->count > 0;
+    if (client->is_astray) {
+        client->is_astray = false;
+        return reconnect(client, flights, ret_problem);
+    }
     if (!is_open) {
         client->heard_ns = clock_monotonic_ns();
     }
@@ -201,7 +219,9 @@ enum flight_status flight_await(struct blob_client *client, struct flights *flig
 bool flight_is_passing(struct blob_client *client, const Bourse__V1__Reject *reject)
 {
     enum reject_code code = (enum reject_code)reject->code;
-    bool passes = code == REJECT_BUSY || code == REJECT_RATE || code == REJECT_UNAVAILABLE;
+    client->is_astray = code == REJECT_NOT_LEADER && client->where != NULL;
+    bool passes = code == REJECT_BUSY || code == REJECT_RATE || code == REJECT_UNAVAILABLE ||
+                  client->is_astray;
     if (!passes || client->busy >= FLIGHT_BUSY_MAX) {
         client->busy = 0;
         return false;

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct invitation invitation;
     struct problem problem;
     if (invitation_read(text, &invitation, &problem)) {
-        char again[4096];
+        char again[INVITATION_TEXT_SIZE];
         bool written = invitation_write(&invitation, again, sizeof again);
         assert(written);
         assert(strcmp(again, text) == 0);

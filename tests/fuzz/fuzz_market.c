@@ -21,6 +21,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     assert(market_read(as_file_path_now, &again, &problem));
     assert(strcmp(market.control, again.control) == 0 && strcmp(market.blobs, again.blobs) == 0);
+    assert(market.other_count == again.other_count);
+    for (size_t i = 0; i < market.other_count; i++) {
+        assert(strcmp(market.others[i].control, again.others[i].control) == 0);
+        assert(strcmp(market.others[i].blobs, again.others[i].blobs) == 0);
+    }
     assert(strcmp(market.origin, again.origin) == 0 && market.pid == again.pid);
     assert(key32_equal(&market.server, &again.server));
     assert(key32_equal(&market.log_key, &again.log_key));

@@ -14,6 +14,7 @@
 #include "runtime/market.h"
 #include "tests/golden/output_vectors.h"
 #include "tests/golden/result_vector.h"
+#include "tests/golden/wire_invitation.h"
 #include "tests/golden/wire_vector.h"
 #include "tests/support/results_path.h"
 
@@ -78,6 +79,13 @@ static void put_session(struct text *text, struct cast *cast)
     reject.value = 5000000;
     reject.has_limit = 1;
     reject.limit = -3000000;
+    put_vector(text, cast, MESSAGE_REJECT, NULL, &reject.base);
+
+    reject = (Bourse__V1__Reject)BOURSE__V1__REJECT__INIT;
+    reject.code = REJECT_NOT_LEADER;
+    reject.text = "another broker leads";
+    put_vector(text, cast, MESSAGE_REJECT, NULL, &reject.base);
+    reject.leader_address = "tcp://b.exchange.example:4770";
     put_vector(text, cast, MESSAGE_REJECT, NULL, &reject.base);
 }
 
@@ -605,30 +613,6 @@ static void put_manifest(struct text *text, struct cast *cast)
     free(bytes);
 }
 
-static void put_invitation(struct text *text, struct cast *cast)
-{
-    struct invitation invitation = {.expires_ms = 1800000000000};
-    (void)snprintf(invitation.market.control, sizeof invitation.market.control,
-                   "tcp://192.0.2.1:7001");
-    (void)snprintf(invitation.market.blobs, sizeof invitation.market.blobs, "tcp://192.0.2.1:7002");
-    (void)snprintf(invitation.market.origin, sizeof invitation.market.origin, "bourse.example/log");
-    invitation.market.server = *identity_transport(cast->provider);
-    invitation.market.log_key = *identity_key(cast->provider);
-    invitation.market.cluster = cast->cluster;
-    memcpy(invitation.token.bytes, cast->token, 16);
-    char word[1024];
-    struct invitation again;
-    expect(cast, invitation_write(&invitation, word, sizeof word), "invitation");
-    expect(cast, invitation_read(word, &again, NULL), "invitation");
-    put(text, "[invitation]\nserver key: transport key of the provider above\nlog key: account key "
-              "of the provider\n");
-    put(text, "control: \"%s\"\nblobs: \"%s\"\norigin: \"%s\"\nexpires_ms: %lld\n",
-        again.market.control, again.market.blobs, again.market.origin, again.expires_ms);
-    put_hex(text, "cluster", again.market.cluster.bytes, 16);
-    put_hex(text, "token", again.token.bytes, 16);
-    put(text, "text: %s\n", word);
-}
-
 static void make_vectors(struct text *text, struct cast *cast)
 {
     put(text, "# Test vectors of the bourse protocol, version 1 (docs/protocol.md). Bytes are hex. "
@@ -651,7 +635,7 @@ static void make_vectors(struct text *text, struct cast *cast)
     put_history(text, cast);
     put_blobs(text, cast);
     put_manifest(text, cast);
-    put_invitation(text, cast);
+    expect(cast, wire_invitation(text, cast), "invitation");
     output_vectors(put_output, &(struct output_place){text, cast});
     const Bourse__V1__Result result = result_of(cast, 23);
     expect(cast, result_vector_energy(text, &result), "energy");

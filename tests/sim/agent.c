@@ -205,8 +205,8 @@ static void act(struct agent *agent, const struct agent_action *action)
     case AGENT_NOTICE: /* its programs end when they end */
         break;
     case AGENT_RECONNECT:
-        trace("reconnects in %.3f s", (double)action->wait_ns / (double)SIM_S);
-        agent->reconnect_ns = clock_monotonic_ns() + action->wait_ns;
+        trace("reconnects in %.3f s", (double)action->parting.wait_ns / (double)SIM_S);
+        agent->reconnect_ns = clock_monotonic_ns() + action->parting.wait_ns;
         break;
     case AGENT_READY:
         trace("is ready");

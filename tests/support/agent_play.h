@@ -51,8 +51,9 @@ static inline ProtobufCBinaryData view(const void *bytes, size_t length)
     return (ProtobufCBinaryData){length, (uint8_t *)(uintptr_t)bytes};
 }
 
-/* `most` is results_per_signature of the session. */
-static inline void play_start_signing(struct play *play, uint32_t most)
+/* Starts with `count` addresses of brokers. `most` is results_per_signature of the session. */
+static inline void play_start_among(struct play *play, uint32_t most,
+                                    const struct contact *addresses, size_t count)
 {
     static const uint8_t seed[32] = {5};
     ck_assert_int_ge(sodium_init(), 0);
@@ -62,6 +63,8 @@ static inline void play_start_signing(struct play *play, uint32_t most)
                                           .cluster = cluster,
                                           .dice = {{9}},
                                           .can_store_again = true,
+                                          .addresses = addresses,
+                                          .address_count = count,
                                           .results_per_signature = most};
     play->session = agent_session_create(&config);
     static const struct attribute attributes[] = {{.name = "kind", .is_text = true, .text = "cpu"},
@@ -74,6 +77,11 @@ static inline void play_start_signing(struct play *play, uint32_t most)
     struct agent_ask ask = {.device = device, .slots = 4, .price_micro = 100000};
     ck_assert_int_eq(agent_session_offer(play->session, play->now_ns, &offered, 1, &ask, 1),
                      AGENT_OK);
+}
+
+static inline void play_start_signing(struct play *play, uint32_t most)
+{
+    play_start_among(play, most, NULL, 0);
 }
 
 static inline void play_start(struct play *play)

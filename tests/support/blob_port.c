@@ -293,7 +293,9 @@ static void on_request(struct port *port, const struct router_message *message)
     ck_assert_int_eq(codec_decode((enum message_type)request.type, request.body,
                                   request.body_length, &body, NULL),
                      CODEC_OK);
-    if (atomic_fetch_sub(&port->busy_answers, 1) > 0) {
+    if (atomic_load(&port->follows)) {
+        refuse(port, message, &request, REJECT_NOT_LEADER, 0);
+    } else if (atomic_fetch_sub(&port->busy_answers, 1) > 0) {
         refuse(port, message, &request, REJECT_BUSY, 0);
     } else if (request.type == MESSAGE_BLOB_HAVE) {
         on_have(port, message, &request, (const Bourse__V1__BlobHave *)(const void *)body);

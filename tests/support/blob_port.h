@@ -63,6 +63,7 @@ struct port {
     char endpoint[64];
     pthread_t thread;
     atomic_bool stopping;
+    atomic_bool follows;     /* every request is refused with NOT_LEADER */
     atomic_int busy_answers; /* how many requests are refused with BUSY first */
     atomic_int forget_after; /* after so many puts, the half-stored blobs lose a chunk; 0: never */
     atomic_uint unread_from; /* from this request on, nothing of any blob can be read; 0: all can */

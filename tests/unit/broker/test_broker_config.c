@@ -129,6 +129,61 @@ START_TEST(every_key_is_read)
 }
 END_TEST
 
+START_TEST(addresses_list_the_brokers_of_the_market)
+{
+    static const char own[] = "listen: tcp://127.0.0.1:4770\nblob_listen: tcp://127.0.0.1:4771\n"
+                              "advertise: tcp://a.example:4770\n";
+    struct contact others[CONTACTS_MAX - 1];
+    char text[1024];
+    (void)snprintf(text, sizeof text,
+                   "%saddresses:\n"
+                   "  - {control: tcp://a.example:4770, blobs: tcp://a.example:4771}\n"
+                   "  - {control: tcp://b.example:4770, blobs: tcp://b.example:4771}\n",
+                   own);
+    ck_assert_msg(parse(text), "%s", problem.text);
+    ck_assert_uint_eq(config.address_count, 2);
+    ck_assert_uint_eq(config_others(&config, "tcp://a.example:4770", others), 1);
+    ck_assert_str_eq(others[0].control, "tcp://b.example:4770");
+    ck_assert_str_eq(others[0].blobs, "tcp://b.example:4771");
+    ck_assert_uint_eq(config_others(&config, "tcp://c.example:4770", others), 2);
+    ck_assert_msg(parse("workers: 2"), "%s", problem.text);
+    ck_assert_uint_eq(config_others(&config, "", others), 0);
+}
+END_TEST
+
+START_TEST(addresses_that_lead_nowhere_are_refused)
+{
+    static const struct {
+        const char *list, *wanted;
+    } wrong[] = {
+        {"addresses: [{control: tcp://b:1}]", "blobs"},
+        {"addresses: [{control: \"ipc:///b\", blobs: tcp://b:2}]", "tcp://HOST:PORT"},
+        {"addresses: [{control: tcp://b:1, blobs: tcp://b:x}]", "tcp://HOST:PORT"},
+        {"addresses: [{control: tcp://b:1, blobs: tcp://b:2, rank: 1}]", "rank"},
+        {"addresses: [tcp://b:1]", "broker.yaml:3"},
+        {"addresses: [{control: tcp://b:1, blobs: tcp://b:2}, {control: tcp://b:1, blobs: "
+         "tcp://b:3}]",
+         "same control port"},
+    };
+    char text[2048];
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        (void)snprintf(text, sizeof text,
+                       "listen: tcp://127.0.0.1:4770\nblob_listen: tcp://127.0.0.1:4771\n%s\n",
+                       wrong[i].list);
+        ck_refused(text, wrong[i].wanted);
+    }
+    ck_refused("addresses: [{control: tcp://b:1, blobs: tcp://b:2}]", "set listen");
+    int length = snprintf(text, sizeof text,
+                          "listen: tcp://127.0.0.1:4770\nblob_listen: tcp://127.0.0.1:4771\n"
+                          "addresses:\n");
+    for (int i = 0; i < CONTACTS_MAX; i++) {
+        length += snprintf(text + length, sizeof text - (size_t)length,
+                           "  - {control: tcp://b%d:1, blobs: tcp://b%d:2}\n", i, i);
+    }
+    ck_refused(text, "at most 8 brokers");
+}
+END_TEST
+
 START_TEST(mistakes_are_named_with_their_line)
 {
     ck_refused("lisen: tcp://0.0.0.0:1", "did you mean \"listen\"");
@@ -222,6 +277,8 @@ int main(void)
     tcase_add_test(tests, by_default_no_account_may_have_all_subtasks);
     tcase_add_test(tests, every_key_is_read);
     tcase_add_test(tests, accounts_that_nobody_could_mend_later_are_refused);
+    tcase_add_test(tests, addresses_list_the_brokers_of_the_market);
+    tcase_add_test(tests, addresses_that_lead_nowhere_are_refused);
     tcase_add_test(tests, mistakes_are_named_with_their_line);
     tcase_add_test(tests, the_config_of_the_page_is_read);
     suite_add_tcase(suite, tests);

@@ -6,6 +6,7 @@
 #include "tests/support/suite.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct invitation invitation_example(void)
@@ -30,6 +31,49 @@ START_TEST(an_invitation_travels_as_one_word)
     ck_assert(id128_equal(&in.token, &out.token));
     ck_assert_int_eq(in.expires_ms, out.expires_ms);
     ck_assert_int_eq(in.market.pid, 0);
+}
+END_TEST
+
+START_TEST(an_invitation_may_name_several_brokers)
+{
+    struct invitation one = invitation_example();
+    struct invitation out = invitation_example();
+    out.market = sample_cluster();
+    char text[INVITATION_TEXT_SIZE];
+    char single[INVITATION_TEXT_SIZE];
+    struct problem problem;
+    ck_assert(invitation_write(&out, text, sizeof text));
+    ck_assert_int_eq(strncmp(text, "bourse-invite-2.", 16), 0);
+    struct invitation in;
+    ck_assert_msg(invitation_read(text, &in, &problem), "%s", problem.text);
+    sample_market_check_same(&in.market, &out.market);
+    ck_assert(id128_equal(&in.token, &out.token));
+
+    /* Each form has its prefix: neither can be read as the other. */
+    ck_assert(invitation_write(&one, single, sizeof single));
+    text[14] = '1';
+    single[14] = '2';
+    ck_assert(!invitation_read(text, &in, &problem));
+    ck_assert(!invitation_read(single, &in, &problem));
+    text[14] = '3';
+    ck_assert(!invitation_read(text, &in, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "bourse-invite-2."));
+
+    strcpy(out.market.others[1].blobs, "ipc:///b");
+    ck_assert(!invitation_write(&out, text, sizeof text));
+    out.market = sample_cluster();
+    memset(out.market.control, 'x', 255);
+    memset(out.market.blobs, 'y', 255);
+    out.market.other_count = CONTACTS_MAX - 1;
+    for (size_t i = 0; i < out.market.other_count; i++) {
+        struct contact *other = &out.market.others[i];
+        (void)snprintf(other->control, sizeof other->control, "tcp://%0*zu:4770",
+                       LIMIT_ENDPOINT_BYTES - 11, i);
+        memcpy(other->blobs, other->control, sizeof other->blobs);
+    }
+    ck_assert(invitation_write(&out, text, sizeof text));
+    ck_assert(invitation_read(text, &in, &problem));
+    sample_market_check_same(&in.market, &out.market);
 }
 END_TEST
 
@@ -102,5 +146,5 @@ START_TEST(what_cannot_be_read_is_not_written)
 END_TEST
 
 SUITE("invitation", NULL, NULL, TEST(an_invitation_travels_as_one_word),
-      TEST(an_invitation_is_redeemed_under_one_id), TEST(any_changed_character_is_noticed),
-      TEST(what_cannot_be_read_is_not_written))
+      TEST(an_invitation_may_name_several_brokers), TEST(an_invitation_is_redeemed_under_one_id),
+      TEST(any_changed_character_is_noticed), TEST(what_cannot_be_read_is_not_written))

@@ -508,6 +508,38 @@ START_TEST(a_reopened_link_is_a_new_route)
 }
 END_TEST
 
+static void await_end(struct link *link)
+{
+    const uint8_t *bytes;
+    size_t length;
+    for (int i = 0; !link_has_ended(link); i++) {
+        ck_assert_int_lt(i, 10);
+        ck_assert_int_eq(link_receive(link, WAIT_MS, &bytes, &length), 0);
+    }
+}
+
+START_TEST(a_watched_link_tells_of_a_refusal_and_moves_to_another_address)
+{
+    struct market market = setup();
+    struct link *link = connect_as(&market, "tcp://127.0.0.1:1", market.client);
+    struct router_message message;
+    struct problem problem;
+    ck_assert(!link_has_ended(link) && link_watch_socket(link) == NULL);
+    ck_assert_msg(link_watch(link, &problem), "%s", problem.text);
+    await_end(link); /* nobody listens at port 1 */
+    ck_assert(!link_reopen_at(link, "udp://127.0.0.1:1", &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "tcp://HOST:PORT"));
+    ck_assert_msg(link_reopen_at(link, market.tcp, &problem), "%s", problem.text);
+    send_when_ready(link, "1", 1);
+    ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+    ck_assert(!link_has_ended(link));
+    router_close(&market.router);
+    await_end(link);
+    link_close(&link);
+    teardown(&market);
+}
+END_TEST
+
 START_TEST(why_nobody_answers_is_found_out)
 {
     struct market market = setup();
@@ -564,4 +596,5 @@ SUITE("link", NULL, NULL, TEST(question_and_answer_over_ipc), TEST(question_and_
       TEST(a_paused_connection_waits_and_others_do_not), TEST(a_pause_ends_with_its_connection),
       TEST(a_wait_after_a_refused_message_ends_when_there_is_room),
       TEST(a_kept_message_outlives_the_next), TEST(a_reopened_link_is_a_new_route),
+      TEST(a_watched_link_tells_of_a_refusal_and_moves_to_another_address),
       TEST(why_nobody_answers_is_found_out), TEST(wrong_endpoints_are_explained))

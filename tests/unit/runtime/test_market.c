@@ -44,6 +44,48 @@ START_TEST(market_files_are_read_as_written)
 }
 END_TEST
 
+START_TEST(a_market_of_several_brokers_lists_them)
+{
+    char folder[] = "/tmp/bourse-market-XXXXXX";
+    char path[64];
+    struct problem problem;
+    struct contact all[CONTACTS_MAX];
+    ck_assert(process_start(&problem));
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/%s", folder, MARKET_FILE);
+    struct market out = sample_cluster();
+    struct market in;
+    ck_assert_msg(market_write(path, &out, &problem), "%s", problem.text);
+    ck_assert_msg(market_read(path, &in, &problem), "%s", problem.text);
+    sample_market_check_same(&in, &out);
+    ck_assert_uint_eq(market_addresses(&in, all), 3);
+    ck_assert_str_eq(all[0].control, out.control);
+    ck_assert_str_eq(all[0].blobs, out.blobs);
+    ck_assert_str_eq(all[2].control, out.others[1].control);
+
+    /* The longest file has room, and one more broker than a market may have is refused. */
+    memset(out.control, '"', sizeof out.control - 1);
+    memset(out.blobs, '"', sizeof out.blobs - 1);
+    out.other_count = CONTACTS_MAX - 1;
+    for (size_t i = 0; i < out.other_count; i++) {
+        (void)snprintf(out.others[i].control, sizeof out.others[i].control, "tcp://%0*zu:4770",
+                       LIMIT_ENDPOINT_BYTES - 11, i);
+        out.others[i].blobs[0] = '\0';
+        strcpy(out.others[i].blobs, out.others[i].control);
+    }
+    ck_assert_msg(market_write(path, &out, &problem), "%s", problem.text);
+    ck_assert_msg(market_read(path, &in, &problem), "%s", problem.text);
+    sample_market_check_same(&in, &out);
+    FILE *file = fopen(path, "a");
+    ck_assert_ptr_nonnull(file);
+    (void)fputs("  - {control: tcp://more:1, blobs: tcp://more:2}\n", file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert(!market_read(path, &in, &problem));
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 /* Whoever may write the file chooses the broker that every program on this machine trusts. */
 START_TEST(a_market_file_that_others_may_write_is_refused)
 {
@@ -105,5 +147,6 @@ START_TEST(a_staged_market_gets_its_name_last)
 END_TEST
 
 SUITE("market", NULL, NULL, TEST(market_files_are_read_as_written),
+      TEST(a_market_of_several_brokers_lists_them),
       TEST(a_market_file_that_others_may_write_is_refused),
       TEST(a_staged_market_gets_its_name_last))

@@ -38,6 +38,18 @@ static struct play setup(void)
     return play;
 }
 
+/* A client of a market with two brokers. */
+static struct play setup_cluster(void)
+{
+    static const struct contact brokers[] = {{"tcp://a:4770", "tcp://a:4771"},
+                                             {"tcp://b:4770", "tcp://b:4771"}};
+    struct play play = setup();
+    consumer_session_destroy(&play.session);
+    play.session = consumer_session_create_at(play.identity, "test 1", brokers, 2);
+    ck_assert_ptr_nonnull(play.session);
+    return play;
+}
+
 static void teardown(struct play *play)
 {
     consumer_session_destroy(&play->session);
@@ -204,6 +216,51 @@ START_TEST(a_refusal_is_an_answer_too)
     ck_assert_int_eq(event.answer, CONSUMER_REJECTED);
     ck_assert_int_eq(event.reject, REJECT_ROLE);
     ck_assert_str_eq(event.text, "not today");
+    teardown(&play);
+}
+END_TEST
+
+/* NOT_LEADER is no answer: the caller hears of a move, and the request goes to the next broker. */
+START_TEST(a_request_follows_the_leader_and_so_does_a_watch)
+{
+    struct play play = setup_cluster();
+    struct heard request;
+    connect_as(&play, 100);
+    watch(&play, 10);
+    ask_balance(&play, &other_id);
+    ck_assert(hear(&play, &request));
+    char text[] = "another broker leads";
+    char leader[] = "tcp://b:4770";
+    Bourse__V1__Reject body = BOURSE__V1__REJECT__INIT;
+    body.code = REJECT_NOT_LEADER;
+    body.text = text;
+    body.leader_address = leader;
+    struct consumer_event event = say(&play, MESSAGE_REJECT, &other_id, &body.base);
+    ck_assert_int_eq(event.type, CONSUMER_LOST);
+    ck_assert_int_eq(event.end, CONTACT_FOLLOWS);
+    ck_assert_str_eq(event.address, "tcp://a:4770");
+    ck_assert_str_eq(consumer_session_address(play.session)->control, "tcp://b:4770");
+    connect_as(&play, 7);
+    bool asked = false;
+    bool watched = false;
+    while (hear(&play, &request)) {
+        asked = asked || id128_equal(&request.envelope.id, &other_id);
+        watched = watched || id128_equal(&request.envelope.id, &watch_id);
+    }
+    ck_assert(asked && watched);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(an_address_without_a_connection_is_passed_over)
+{
+    struct play play = setup_cluster();
+    struct consumer_event event;
+    consumer_session_connected(play.session, play.now_ns, 1);
+    consumer_session_unreachable(play.session, &event);
+    ck_assert_int_eq(event.type, CONSUMER_LOST);
+    ck_assert_str_eq(event.address, "tcp://a:4770");
+    ck_assert_str_eq(consumer_session_address(play.session)->control, "tcp://b:4770");
     teardown(&play);
 }
 END_TEST
@@ -414,6 +471,8 @@ int main(void)
     tcase_add_test(requests, a_goodbye_is_the_last_word);
     suite_add_tcase(suite, requests);
     TCase *watches = tcase_create("watches");
+    tcase_add_test(watches, a_request_follows_the_leader_and_so_does_a_watch);
+    tcase_add_test(watches, an_address_without_a_connection_is_passed_over);
     tcase_add_test(watches, a_watched_job_tells_of_its_changes);
     tcase_add_test(watches, a_row_older_than_the_newest_seen_is_dropped);
     tcase_add_test(watches, a_job_that_nobody_watches_is_not_told_of);

@@ -37,6 +37,59 @@ START_TEST(a_reconnect_states_what_is_held_and_sends_results_as_they_were)
 }
 END_TEST
 
+static void reject_to_leader(struct play *play, const struct seen *seen, const char *leader)
+{
+    struct id128 id = seen->id;
+    Bourse__V1__Reject body = BOURSE__V1__REJECT__INIT;
+    body.code = REJECT_NOT_LEADER;
+    body.text = (char *)(uintptr_t) "no";
+    body.leader_address = (char *)(uintptr_t)leader;
+    say(play, MESSAGE_REJECT, &id, &body.base);
+}
+
+/* A failover ends no lease and no work. The result that was under way goes to the new leader as it
+ * was, beside a statement of all that the agent holds. */
+START_TEST(leases_and_results_survive_a_change_of_the_leader)
+{
+    static const struct contact brokers[] = {{"tcp://a:4770", "tcp://a:4771"},
+                                             {"tcp://b:4770", "tcp://b:4771"}};
+    CLEANUP(play_end) struct play play;
+    play_start_among(&play, 0, brokers, 2);
+    settle(&play);
+    grant(&play, 1, 2, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 1);
+    (void)finish(&play, 1, 0, OUTCOME_OK);
+    pass_ms(&play, A_BATCH_MS);
+    struct seen before = *find_seen(&play, MESSAGE_RESULTS);
+    (void)actions(&play);
+
+    reject_to_leader(&play, &before, "tcp://b:4770");
+    struct agent_action action;
+    ck_assert(agent_session_action(play.session, &action));
+    ck_assert_int_eq(action.type, AGENT_RECONNECT);
+    ck_assert(action.parting.is_of_several);
+    ck_assert_str_eq(action.parting.text,
+                     "tcp://a:4770: it follows another broker; next is tcp://b:4770");
+    ck_assert(!agent_session_action(play.session, &action)); /* nothing is cancelled */
+    ck_assert_str_eq(agent_session_address(play.session)->blobs, "tcp://b:4771");
+    ck_assert_int_eq(finish(&play, 1, 1, OUTCOME_OK), AGENT_OK); /* while no broker is there */
+
+    welcome(&play, &cluster);
+    const struct seen *after = find_seen(&play, MESSAGE_RESULTS);
+    ck_assert_ptr_nonnull(after);
+    ck_assert(id128_equal(&after->id, &before.id));
+    ck_assert(hash32_equal(&after->body, &before.body));
+    const Bourse__V1__Statement *held =
+        (const Bourse__V1__Statement *)(const void *)find_seen(&play, MESSAGE_STATEMENT_HELD)
+            ->message;
+    ck_assert_uint_eq(held->n_leases, 1);
+    ck_assert_uint_eq(held->leases[0]->n_work, 2);
+    pass_ms(&play, A_BATCH_MS);
+    ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_OK);
+}
+END_TEST
+
 START_TEST(a_statement_waits_until_what_was_missed_has_come)
 {
     struct play play;
@@ -277,6 +330,7 @@ END_TEST
 
 SUITE("provider reconnect", NULL, NULL,
       TEST(a_reconnect_states_what_is_held_and_sends_results_as_they_were),
+      TEST(leases_and_results_survive_a_change_of_the_leader),
       TEST(a_statement_waits_until_what_was_missed_has_come),
       TEST(work_that_finishes_while_the_broker_is_away_is_sent_when_it_is_back),
       TEST(a_busy_broker_gets_the_results_again),

@@ -6,6 +6,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -504,6 +505,55 @@ START_TEST(the_empty_blob_needs_nobody)
 }
 END_TEST
 
+/* A signpost says where the client is sent, and counts how often it asks. */
+struct signpost {
+    const char *endpoint;
+    int asked;
+};
+
+static void where(void *context, char ret_endpoint[LIMIT_ENDPOINT_BYTES + 1])
+{
+    struct signpost *signpost = context;
+    signpost->asked++;
+    (void)snprintf(ret_endpoint, LIMIT_ENDPOINT_BYTES + 1, "%s", signpost->endpoint);
+}
+
+/* A broker that follows another one takes no blobs: the call goes on at the leader's port. */
+START_TEST(a_put_goes_on_at_the_broker_that_leads)
+{
+    struct port *follower = port_open();
+    struct port *leader = port_open();
+    struct signpost signpost = {.endpoint = leader->endpoint};
+    uint8_t *bytes = pattern_of(3 << 20, 7);
+    struct blob_source source = source_of(bytes, 3 << 20);
+    enum reject_code reject;
+    atomic_store(&follower->follows, true);
+    blob_client_follow(follower->client, where, &signpost);
+    ck_assert(put_blobs(follower, &source, 1, &reject));
+    ck_assert_int_eq(signpost.asked, 1);
+    ck_assert_str_eq(blob_client_endpoint(follower->client), leader->endpoint);
+    ck_assert_int_eq(atomic_load(&follower->puts), 0);
+    check_get(leader, &source);
+    check_get(follower, &source); /* its client is at the leader's port */
+    port_close(follower);
+    port_close(leader);
+    free(bytes);
+}
+END_TEST
+
+/* Nobody has said where to go instead, so the refusal is the answer. */
+START_TEST(without_a_way_to_the_leader_a_follower_refuses)
+{
+    struct port *port = port_open();
+    struct blob_source source = source_of((const uint8_t *)"x", 1);
+    enum reject_code reject;
+    atomic_store(&port->follows, true);
+    ck_assert(!put_blobs(port, &source, 1, &reject));
+    ck_assert_int_eq(reject, REJECT_NOT_LEADER);
+    port_close(port);
+}
+END_TEST
+
 static void *interrupt(void *argument)
 {
     blob_client_interrupt(argument);
@@ -541,4 +591,6 @@ SUITE("blob_client", NULL, NULL, LOOP(what_is_put_can_be_got, 0, SIZE_COUNT),
       TEST(of_a_blob_that_can_be_read_in_part_only_enough_is_asked),
       TEST(a_blob_goes_on_where_the_broker_says), TEST(a_dropped_answer_is_asked_for_again),
       TEST(refusals_and_lies_are_told), TEST(no_more_is_asked_for_than_may_come),
-      TEST(the_empty_blob_needs_nobody), TEST(an_interrupted_call_gives_up))
+      TEST(a_put_goes_on_at_the_broker_that_leads),
+      TEST(without_a_way_to_the_leader_a_follower_refuses), TEST(the_empty_blob_needs_nobody),
+      TEST(an_interrupted_call_gives_up))

@@ -1,0 +1,172 @@
+/* One dialogue with the brokers of a market of which one leads. */
+#include "tests/support/dialogue_play.h"
+#include "tests/support/suite.h"
+
+static const struct contact addresses[] = {{"tcp://a:4770", "tcp://a:4771"},
+                                           {"tcp://b:4770", "tcp://b:4771"}};
+
+/* A client that knows two addresses. */
+static struct play setup_cluster(void)
+{
+    struct play play = setup();
+    struct dialogue_config config = {.identity = play.identity,
+                                     .role = SESSION_CONSUMER,
+                                     .program = "test 1",
+                                     .pending_max = PENDING_MAX,
+                                     .pending_bytes_max = PENDING_BYTES_MAX,
+                                     .addresses = addresses,
+                                     .address_count = 2};
+    dialogue_destroy(&play.dialogue);
+    play.dialogue = dialogue_create(&config);
+    return play;
+}
+
+static Bourse__V1__Reject not_leader(const char *leader)
+{
+    Bourse__V1__Reject reject = BOURSE__V1__REJECT__INIT;
+    reject.code = REJECT_NOT_LEADER;
+    reject.text = "another broker leads";
+    reject.leader_address = (char *)(uintptr_t)leader;
+    return reject;
+}
+
+static const char *address(const struct play *play)
+{
+    return dialogue_address(play->dialogue)->control;
+}
+
+START_TEST(a_follower_that_refuses_hello_sends_the_client_to_the_leader)
+{
+    struct play play = setup_cluster();
+    struct heard hello;
+    Bourse__V1__Reject reject = not_leader("tcp://b:4770");
+    dialogue_connected(play.dialogue, play.now_ns, 1);
+    ck_assert(hear(&play, &hello));
+    struct dialogue_event event =
+        say_raw(&play, 0, 0, MESSAGE_REJECT, &hello.envelope.id, &reject.base);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_int_eq(event.end, CONTACT_FOLLOWS);
+    ck_assert_int_eq(event.reject, REJECT_NOT_LEADER);
+    ck_assert_str_eq(event.address, "tcp://a:4770");
+    ck_assert_str_eq(address(&play), "tcp://b:4770");
+    ck_assert(event.wait_ns <= CONTACTS_REDIRECT_NS);
+    teardown(&play);
+}
+END_TEST
+
+/* The request of a session whose broker no longer leads is no refusal for the caller. */
+START_TEST(a_command_goes_to_the_leader_byte_for_byte)
+{
+    struct play play = setup_cluster();
+    struct heard first;
+    struct heard again;
+    Bourse__V1__Reject reject = not_leader("tcp://b:4770");
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    ck_assert(hear(&play, &first));
+    struct dialogue_event event = say(&play, MESSAGE_REJECT, &first_id, &reject.base);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 1);
+    ck_assert(!hear(&play, &again));
+
+    struct heard hello;
+    event = connect_as_session(&play, 200, &hello);
+    ck_assert_int_eq(event.type, DIALOGUE_READY);
+    ck_assert(hear(&play, &again));
+    ck_assert_uint_eq(again.envelope.session, 200);
+    ck_assert_uint_eq(again.length, first.length);
+    enum { AFTER_SEQUENCE = 24 };
+    ck_assert_mem_eq(again.bytes + AFTER_SEQUENCE, first.bytes + AFTER_SEQUENCE,
+                     first.length - AFTER_SEQUENCE);
+    Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
+    accepted.index = 5;
+    event = say(&play, MESSAGE_ACCEPTED, &first_id, &accepted.base);
+    ck_assert_int_eq(event.type, DIALOGUE_ACCEPTED);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 0);
+    teardown(&play);
+}
+END_TEST
+
+/* A broker that followed for a while sent nothing to the session meanwhile. To go on after the last
+ * number seen would hide what was missed. */
+START_TEST(a_session_that_ended_so_is_not_resumed)
+{
+    struct play play = setup_cluster();
+    struct heard hello;
+    ProtobufCMessage *body;
+    Bourse__V1__Reject reject = not_leader(NULL);
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    (void)say(&play, MESSAGE_REJECT, &first_id, &reject.base);
+    dialogue_connected(play.dialogue, play.now_ns, 2);
+    ck_assert(hear(&play, &hello));
+    ck_assert_int_eq(
+        codec_decode(MESSAGE_HELLO, hello.envelope.body, hello.envelope.body_length, &body, NULL),
+        CODEC_OK);
+    ck_assert(!((const Bourse__V1__Hello *)(const void *)body)->has_resume_session);
+    codec_free(&body);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(an_address_that_is_silent_is_left_after_three_seconds)
+{
+    struct play play = setup_cluster();
+    struct heard hello;
+    struct dialogue_event event;
+    dialogue_connected(play.dialogue, play.now_ns, 1);
+    ck_assert(hear(&play, &hello));
+    ck_assert(dialogue_next_deadline_ns(play.dialogue) == play.now_ns + 3 * NS_PER_S);
+    dialogue_tick(play.dialogue, play.now_ns + 3 * NS_PER_S, &event);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_int_eq(event.end, CONTACT_SILENT);
+    ck_assert_str_eq(event.address, "tcp://a:4770");
+    ck_assert_str_eq(address(&play), "tcp://b:4770");
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(a_session_that_falls_silent_moves_and_asks_to_resume)
+{
+    struct play play = setup_cluster();
+    struct heard hello;
+    ProtobufCMessage *body;
+    struct dialogue_event event;
+    connect(&play, 100);
+    play.now_ns += 3 * HEARTBEAT_MS * NS_PER_MS;
+    dialogue_tick(play.dialogue, play.now_ns, &event);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_str_eq(address(&play), "tcp://b:4770");
+    dialogue_connected(play.dialogue, play.now_ns, 2);
+    ck_assert(hear(&play, &hello));
+    ck_assert_int_eq(
+        codec_decode(MESSAGE_HELLO, hello.envelope.body, hello.envelope.body_length, &body, NULL),
+        CODEC_OK);
+    ck_assert_uint_eq(((const Bourse__V1__Hello *)(const void *)body)->resume_session, 100);
+    codec_free(&body);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(without_addresses_a_follower_is_a_loss_like_any_other)
+{
+    struct play play = setup();
+    Bourse__V1__Reject reject = not_leader("tcp://b:4770");
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    struct dialogue_event event = say(&play, MESSAGE_REJECT, &first_id, &reject.base);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_str_eq(event.address, "");
+    ck_assert_ptr_null(dialogue_address(play.dialogue));
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 1);
+    teardown(&play);
+}
+END_TEST
+
+SUITE("dialogue_leader", NULL, NULL,
+      TEST(a_follower_that_refuses_hello_sends_the_client_to_the_leader),
+      TEST(a_command_goes_to_the_leader_byte_for_byte),
+      TEST(a_session_that_ended_so_is_not_resumed),
+      TEST(an_address_that_is_silent_is_left_after_three_seconds),
+      TEST(a_session_that_falls_silent_moves_and_asks_to_resume),
+      TEST(without_addresses_a_follower_is_a_loss_like_any_other))

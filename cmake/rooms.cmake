@@ -37,7 +37,7 @@ add_custom_command(
 
 file(GLOB base_sources CONFIGURE_DEPENDS base/*.c)
 file(GLOB formats_sources CONFIGURE_DEPENDS formats/*.c formats/*/*.c)
-file(GLOB protocol_sources CONFIGURE_DEPENDS protocol/*.c)
+file(GLOB protocol_sources CONFIGURE_DEPENDS protocol/*.c protocol/*/*.c)
 file(GLOB matching_sources CONFIGURE_DEPENDS matching/*.c)
 file(GLOB planner_sources CONFIGURE_DEPENDS planner/*/*.c planner/*/*/*.c)
 list(APPEND planner_sources ${CATALOGUE})

@@ -1,5 +1,7 @@
 #include "protocol/codec_check.h"
 
+#include "protocol/route/endpoint.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -129,6 +131,7 @@ static bool point_allowed(enum rule_kind kind, uint32_t point)
         return !is_control || is_space;
     case RULE_NUMBER:
     case RULE_BYTES:
+    case RULE_ENDPOINT:
     case RULE_NESTED:
     case RULE_PACKED:
         break;
@@ -206,6 +209,10 @@ static bool check_bytes(const struct rule *rule, const ProtobufCFieldDescriptor 
     if (size < rule->least || size > rule->most) {
         return codec_check_refuse(ret_error, field->name, size,
                                   size < rule->least ? rule->least : rule->most);
+    }
+    if (rule->kind == RULE_ENDPOINT) {
+        return endpoint_is_tcp((const char *)bytes, length) ||
+               codec_check_refuse(ret_error, field->name, size, rule->most);
     }
     return rule->kind == RULE_BYTES || check_text(rule, field->name, bytes, length, ret_error);
 }
@@ -327,6 +334,7 @@ static bool rule_agrees(const struct rule *rule, const ProtobufCFieldDescriptor 
     case RULE_NAME:
     case RULE_LINE:
     case RULE_TEXT:
+    case RULE_ENDPOINT:
         return field->type == PROTOBUF_C_TYPE_STRING;
     case RULE_NESTED:
         return field->type == PROTOBUF_C_TYPE_MESSAGE && rule->shape != NULL &&

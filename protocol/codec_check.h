@@ -21,12 +21,13 @@ enum rule_kind {
     /* The number is in least .. most. There is no bound where most is INT64_MAX and the field
      * unsigned. */
     RULE_NUMBER,
-    RULE_BYTES,  /* length least .. most */
-    RULE_NAME,   /* UTF-8 of least .. most bytes, no control characters, no bidirectional marks */
-    RULE_LINE,   /* UTF-8 of least .. most bytes, no control characters */
-    RULE_TEXT,   /* as RULE_LINE, but tab, newline and carriage return are allowed */
-    RULE_NESTED, /* another message */
-    RULE_PACKED, /* numbers, least .. most each, in one piece of at most count_max */
+    RULE_BYTES,    /* length least .. most */
+    RULE_NAME,     /* UTF-8 of least .. most bytes, no control characters, no bidirectional marks */
+    RULE_LINE,     /* UTF-8 of least .. most bytes, no control characters */
+    RULE_TEXT,     /* as RULE_LINE, but tab, newline and carriage return are allowed */
+    RULE_ENDPOINT, /* tcp://HOST:PORT of least .. most bytes (route/endpoint.h) */
+    RULE_NESTED,   /* another message */
+    RULE_PACKED,   /* numbers, least .. most each, in one piece of at most count_max */
 };
 
 struct shape;

@@ -38,6 +38,10 @@
     {                                                                                              \
         .kind = RULE_TEXT, .least = (low), .most = (high)                                          \
     }
+#define ENDPOINT                                                                                   \
+    {                                                                                              \
+        .kind = RULE_ENDPOINT, .least = sizeof "tcp://h:1" - 1, .most = LIMIT_ENDPOINT_BYTES       \
+    }
 #define NOTE LINE(0, LIMIT_TEXT_BYTES)
 #define NESTED(name)                                                                               \
     {                                                                                              \

@@ -70,7 +70,7 @@ SHAPE(heartbeat, heartbeat, COUNT, NUMBER(0, LIMIT_SPREAD_MS));
 SHAPE(goodbye, goodbye, NOTE);
 SHAPE(accepted, accepted, COUNT, FLAG);
 /* Unknown codes are let through, because a newer broker may have more. */
-SHAPE(reject, reject, NUMBER(1, UINT16_MAX), NOTE, LINE(0, LIMIT_NAME_BYTES), ANY, ANY);
+SHAPE(reject, reject, NUMBER(1, UINT16_MAX), NOTE, LINE(0, LIMIT_NAME_BYTES), ANY, ANY, ENDPOINT);
 
 /* ---- accounts and operator ---- */
 

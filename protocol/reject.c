@@ -48,6 +48,10 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
     [REJECT_GAP_TOO_OLD] = {"GAP_TOO_OLD",
                             "Ask again for what is being watched, and state what is held.",
                             EXIT_UNREACHABLE},
+    [REJECT_NOT_LEADER] = {"NOT_LEADER",
+                           "Send it to the broker that leads, under the same id; programs do so "
+                           "by themselves.",
+                           EXIT_UNREACHABLE},
     [REJECT_NOT_FOUND] = {"NOT_FOUND", "Not found, or not yours: `bourse ps` lists your jobs.",
                           EXIT_NOT_FOUND},
     [REJECT_EXISTS] = {"EXISTS", "Nothing to do: it is there already.", EXIT_REFUSED},

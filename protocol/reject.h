@@ -21,7 +21,9 @@ enum reject_code {
     REJECT_BUSY = 13,        /* a queue of the broker is full; try again */
     REJECT_UNAVAILABLE = 14, /* shutting down, or storage refused */
     REJECT_GAP_TOO_OLD = 15, /* the missed messages are no longer kept */
-    REJECT_NOT_FOUND = 20,   /* no such object, or not yours: the same text for both */
+    /* The broker follows; `leader_address` says who leads. Send it there under the same id. */
+    REJECT_NOT_LEADER = 16,
+    REJECT_NOT_FOUND = 20, /* no such object, or not yours: the same text for both */
     REJECT_EXISTS = 21,
     REJECT_FROZEN = 22,
     REJECT_HALTED = 23,

@@ -79,6 +79,13 @@ static void put_session(struct text *text, struct cast *cast)
     reject.has_limit = 1;
     reject.limit = -3000000;
     put_vector(text, cast, MESSAGE_REJECT, NULL, &reject.base);
+
+    reject = (Bourse__V1__Reject)BOURSE__V1__REJECT__INIT;
+    reject.code = REJECT_NOT_LEADER;
+    reject.text = "another broker leads";
+    put_vector(text, cast, MESSAGE_REJECT, NULL, &reject.base);
+    reject.leader_address = "tcp://b.exchange.example:4770";
+    put_vector(text, cast, MESSAGE_REJECT, NULL, &reject.base);
 }
 
 static void put_accounts(struct text *text, struct cast *cast)

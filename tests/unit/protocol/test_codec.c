@@ -144,6 +144,10 @@ static void build_block(struct bytes *bytes, const struct rule *rule,
     } else if (wrong == WRONG_UTF8) {
         data[length - 1] = 0xc3; /* the second byte is missing */
     }
+    if (rule->kind == RULE_ENDPOINT && length >= (size_t)rule->least) {
+        memcpy(data, "tcp://", 6);
+        memcpy(data + length - 2, ":1", 2);
+    }
     if (wrong == WRONG_WIRE) {
         add_tag(bytes, field->id, 0);
         add_varint(bytes, 1);

@@ -143,6 +143,12 @@ static bool committer_is_idle(struct core *core)
 
 /* ---------------------------------------------------------------- commands */
 
+/* Brokers that follow take every entry for a sign of life. */
+static int64_t keep_interval_ns(const struct core *core)
+{
+    return core->config.beat_ms > 0 ? core->config.beat_ms * NS_PER_MS : KEEP_INTERVAL_NS;
+}
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -200,7 +206,7 @@ static size_t apply(struct core *core, struct exchange_command *command,
         kept->entry.payload = kept->own;
     }
     group->bytes += entry_command_size(&kept->entry);
-    core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
+    core->keep_ns = clock_monotonic_ns() + keep_interval_ns(core);
     note_effects(core, before);
     follow_notice(core->follow, core->config.exchange, clock_monotonic_ns());
     for (size_t i = before; ret_is_refused != NULL && i < group->effects.count; i++) {
@@ -520,7 +526,7 @@ struct core *core_start(const struct core_config *config)
     }
     core->events_due_ns = INT64_MAX;
     core->last_waiting = &core->waiting;
-    core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
+    core->keep_ns = clock_monotonic_ns() + keep_interval_ns(core);
     core->next_mark = exchange_index(config->exchange) + config->mark_every;
     core->watches = watches_create();
     core->follow = follow_create(entropy_u64() >> 1); /* fits a signed number */

@@ -52,9 +52,13 @@ is_done() {
 mint() { "$bourse" admin mint "$owner" 1 --timeout 60s >mint.log 2>&1 || fail "mint: $(cat mint.log)"; }
 
 # ---- a second broker joins, and follows
-cp "$market/HEAD" HEAD.before
 "$bin/bourse-broker" backup "$market" "$work/backup" --with-keys >backup.log 2>&1 || fail "backup: $(cat backup.log)"
-"$bin/bourse-broker" restore "$work/backup" "$other" --head HEAD.before >restore.log 2>&1 || fail "restore: $(cat restore.log)"
+mint
+"$bin/bourse-broker" cluster join "$work/backup" "$other" >join.log 2>&1 || fail "cluster join: $(cat join.log)"
+grep -q "cluster.rank" join.log || fail "the join does not say what comes next: $(cat join.log)"
+cmp -s "$market/journal.etcd" "$other/journal.etcd" || fail "the new folder does not know its etcd"
+"$bin/bourse-broker" cluster status "$other" --json >status.json 2>status.log || fail "cluster status: $(cat status.log)"
+[ "$(field lag status.json)" -gt 0 ] || fail "the new folder lacks nothing: $(cat status.json)"
 sed -i "s#^cluster:.*#cluster: {rank: 1, address: 'tcp://127.0.0.1:$((port + 1))'}#" "$other/broker.yaml"
 [ "$(id -u)" -ne 0 ] || { chgrp bourse "$other" && chmod 710 "$other"; }
 cp broker.log a.log
@@ -64,6 +68,10 @@ mint
 until_true 60 has_entry b "$(entries a)" || fail "the second broker does not follow"
 ! says b 0 "open market" || fail "the second broker leads, beside the first"
 kill -0 "${pid[a]}" || fail "the first broker was deposed by one that follows"
+"$bin/bourse-broker" cluster status "$other" >status.log 2>&1 || fail "cluster status: $(cat status.log)"
+for word in "epoch     2" "address   tcp://127.0.0.1:$port" " 0 ms stale" "etcd 3"; do
+    grep -q "$word" status.log || fail "cluster status lacks '$word': $(cat status.log)"
+done
 if BOURSE_MARKET=$other "$bourse" balance --timeout 5s >refused.log 2>&1; then fail "a follower answered a read"; fi
 
 # ---- the leader is killed under a job
@@ -121,6 +129,30 @@ echo "after SIGTERM the second broker led within $(($(now_ms) - at)) ms"
 point_at b
 says b "$before" "gave the lead up" || fail "the second broker waited for silence"
 ended "${pid[a]}" 60 || fail "the first broker does not end"
+
+# ---- a broker that a truncation left behind says what to do
+before=$(lines a)
+market_id=$(etcd_control get --prefix /bourse/ --keys-only | sed -n 's#^/bourse/\([0-9a-f]*\)/base$#\1#p')
+etcd_control get "/bourse/$market_id/base" --print-value-only >base.bin 2>/dev/null || fail "the base cannot be read"
+cp base.bin base.before
+last=$(($(entries b) - 1))
+# The value is a magic of four bytes, the index, and two hashes; etcdctl adds a newline.
+perl -0777 -pe 'chop; substr($_, 4, 8) = pack("Q<", '"$last"')' base.before >base.bin
+etcd_control put "/bourse/$market_id/base" <base.bin >/dev/null || fail "the base cannot be written"
+for ((i = 0; i <= last / 16; i++)); do
+    etcd_control del --prefix "/bourse/$market_id/log/$(printf %015x "$i")" >/dev/null || fail "entries cannot be deleted"
+done
+mint
+if "$bin/bourse-broker" --dir "$market" >behind.log 2>&1 </dev/null; then fail "a broker that was left behind follows"; fi
+grep -q "etcd no longer has entry" behind.log || fail "who was left behind does not say so: $(cat behind.log)"
+grep -q "cluster join" behind.log || fail "who was left behind does not say what to do: $(cat behind.log)"
+rm -rf "$work/backup"
+"$bin/bourse-broker" backup "$other" "$work/backup" --with-keys >backup.log 2>&1 || fail "backup: $(cat backup.log)"
+cp "$market/broker.yaml" first.yaml
+mv "$market" "$work/left-behind"
+"$bin/bourse-broker" cluster join "$work/backup" "$market" >join.log 2>&1 || fail "cluster join again: $(cat join.log)"
+cp first.yaml "$market/broker.yaml"
+cp "$work/left-behind/owner.key" "$market/owner.key"
 
 # ---- one state, in both folders; paid once
 before=$(lines a)

@@ -139,9 +139,8 @@ last=$(($(entries b) - 1))
 # The value is a magic of four bytes, the index, and two hashes; etcdctl adds a newline.
 perl -0777 -pe 'chop; substr($_, 4, 8) = pack("Q<", '"$last"')' base.before >base.bin
 etcd_control put "/bourse/$market_id/base" <base.bin >/dev/null || fail "the base cannot be written"
-for ((i = 0; i <= last / 16; i++)); do
-    etcd_control del --prefix "/bourse/$market_id/log/$(printf %015x "$i")" >/dev/null || fail "entries cannot be deleted"
-done
+etcd_control del "/bourse/$market_id/log/" "/bourse/$market_id/log/$(printf %016x "$last")" >/dev/null ||
+    fail "entries cannot be deleted"
 mint
 if "$bin/bourse-broker" --dir "$market" >behind.log 2>&1 </dev/null; then fail "a broker that was left behind follows"; fi
 grep -q "etcd no longer has entry" behind.log || fail "who was left behind does not say so: $(cat behind.log)"

@@ -144,6 +144,14 @@ static bool follow_command(const struct replicated *replicated, const struct ent
                     index, exchange_rules(exchange), (int)EXCHANGE_RULES);
         return false;
     }
+    if (!replay_state_agrees(exchange, command)) {
+        problem_set(ret_problem,
+                    "STATE: before command %" PRIu64 " this broker has another state than the "
+                    "leader; stopped. One of the two computes wrongly: compare both folders with "
+                    "bourse-broker replay --verify",
+                    index);
+        return false;
+    }
     const bool is_read = translate_entry(command, index, &cluster, &request->translation);
     if (is_read && command->kind == ENTRY_LIMITS) {
         note_limits(replicated, &request->translation.command.set_limits);

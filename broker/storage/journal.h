@@ -68,8 +68,9 @@ struct journal_engine {
 struct journal *journal_create(const struct journal_engine *engine, void *self);
 void journal_destroy(struct journal **journal);
 
-/* Fences every former leader out. `last_index` is the last entry applied here; returns BEHIND when
- * the log has more, and DEPOSED when another broker took over first. `me->epoch` is the least epoch to lead under; 0: any. */
+/* Fences every former leader out. `last_index` is the last entry applied here. `me->epoch` is the
+ * least epoch to lead under; 0: any. Returns BEHIND when the log has more, and DEPOSED when another
+ * broker took over first. */
 enum journal_status journal_lead(struct journal *journal, uint64_t last_index,
                                  const struct journal_leader *me, uint64_t *ret_epoch);
 /* Appends all entries or none, one append at a time. OK means durable (P6). */

@@ -44,8 +44,8 @@ bool replay_knows_rules(uint32_t rules);
  * such an entry the exchange stays unchanged. */
 void replay_presume_limits(sqlite3 *database, struct exchange *exchange, uint64_t first);
 
-/* Compares the state hash that a tick may carry with that of `exchange`, before the tick is applied.
- * Returns true when they agree, or `entry` carries none (P10). */
+/* Compares the state hash that a tick may carry with that of `exchange`, before the tick is
+ * applied. Returns true when they agree, or `entry` carries none (P10). */
 bool replay_state_agrees(struct exchange *exchange, const struct entry_command *entry);
 
 /* A summary says where a market stands. */

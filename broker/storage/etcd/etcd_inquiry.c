@@ -10,7 +10,7 @@
 
 enum { BOUND_MS = 5000, PATIENCE_MS = 1000 };
 
-/* What one inquiry works with. */
+/* An inquiry is under way. */
 struct inquiry {
     struct etcd_calls *calls;
     struct etcd_log *log;

@@ -363,7 +363,7 @@ struct replicated *replicated_open(struct storage *store, struct exchange *excha
         replicated_close(&replicated);
         return NULL;
     }
-    /* A hint; without it nobody led before. */
+    /* The answer is a hint; without it nobody led before. */
     replicated->has_foreign =
         replicated_leader(replicated, &before) && !is_of_this_folder(replicated, &before);
     return replicated;
@@ -436,7 +436,7 @@ enum journal_status replicated_lead(struct replicated *replicated, const char *a
     return JOURNAL_OK;
 }
 
-/* Without an answer the followers wait for silence, as after a kill. */
+/* Followers wait for silence when etcd does not answer, as after a kill. */
 void replicated_resign(struct storage *store)
 {
     struct journal_leader resigned;

@@ -19,7 +19,7 @@ struct replicated;
 
 /* Opens the journal on etcd after storage_lead(), with an exchange that stands at the end of the
  * folder's journal, and checks that the folder's last entry is one of etcd's. `adopt` lets a folder
- * go to another etcd cluster. All that is given outlives the result. Returns NULL with a problem. */
+ * go to another etcd cluster. All arguments outlive the result. Returns NULL with a problem. */
 struct replicated *replicated_open(struct storage *store, struct exchange *exchange,
                                    const struct broker_config *config, bool adopt,
                                    struct problem *ret_problem);

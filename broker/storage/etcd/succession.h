@@ -1,11 +1,11 @@
 /* broker/storage/etcd/succession.h decides when a broker that follows tries to take the lead.
  *
  * The log is the heartbeat: the leader appends an entry at least every SUCCESSION_BEAT_MS. A
- * follower that reads the log, and finds nothing new for SUCCESSION_SILENCE_MS and its rank's share,
- * tries. Silence counts only while etcd answers. A leader that resigned, on its way to a stop, need
- * not be waited for. A try that comes too early does no harm, because etcd refuses it when the log
- * has a newer entry or another leader. So this is about peace, and not about safety. The code is
- * pure. */
+ * follower tries when it reads the log and finds nothing new for SUCCESSION_SILENCE_MS and the
+ * share of its rank. Silence counts only while etcd answers. Nobody waits for a leader that
+ * resigned. A try that comes too early does no harm, because etcd refuses it when the log has a
+ * newer entry or another leader. So these rules keep the peace, and etcd keeps the log safe. The
+ * code is pure. */
 #ifndef BOURSE_BROKER_STORAGE_ETCD_SUCCESSION_H
 #define BOURSE_BROKER_STORAGE_ETCD_SUCCESSION_H
 

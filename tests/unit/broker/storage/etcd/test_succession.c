@@ -1,4 +1,4 @@
-/* When a broker that follows tries to take the lead. */
+/* These tests say when a broker that follows tries to take the lead. */
 #include "broker/storage/etcd/succession.h"
 
 #include "base/checked.h"

@@ -162,7 +162,8 @@ static bool take_turn(struct vigil *vigil, bool *ret_leads, struct problem *ret_
 {
     switch (replicated_follow(vigil->replicated, TURN_MS, ret_problem)) {
     case REPLICATED_NEWS:
-        succession_entry(&vigil->succession, clock_monotonic_ns());
+        succession_entry(&vigil->succession, replicated_is_starting(vigil->replicated),
+                         clock_monotonic_ns());
         request_snapshot(vigil);
         return true;
     case REPLICATED_QUIET:
@@ -183,6 +184,8 @@ static bool watch(struct vigil *vigil, struct problem *ret_problem)
     vigil->standby = standby_start(broker->control);
     vigil->succession =
         succession_start(broker->config.cluster_rank, vigil->leader.epoch, clock_monotonic_ns());
+    succession_entry(&vigil->succession, replicated_is_starting(vigil->replicated),
+                     clock_monotonic_ns());
     vigil->next_mark = broker->store.last.next_command - 1 + broker->config.snapshot_every;
     tell_leader(&vigil->leader);
     while (good && !leads && !broker->has_ended) {

@@ -135,14 +135,15 @@ before=$(lines a)
 market_id=$(etcd_control get --prefix /bourse/ --keys-only | sed -n 's#^/bourse/\([0-9a-f]*\)/base$#\1#p')
 etcd_control get "/bourse/$market_id/base" --print-value-only >base.bin 2>/dev/null || fail "the base cannot be read"
 cp base.bin base.before
-last=$(($(entries b) - 1))
+until_true 60 has_entry b $(($(entries a) + 8)) || fail "the leader writes no ticks"
+last=$(($(entries b) - 2))
 # The value is a magic of four bytes, the index, and two hashes; etcdctl adds a newline.
 perl -0777 -pe 'chop; substr($_, 4, 8) = pack("Q<", '"$last"')' base.before >base.bin
 etcd_control put "/bourse/$market_id/base" <base.bin >/dev/null || fail "the base cannot be written"
 etcd_control del "/bourse/$market_id/log/" "/bourse/$market_id/log/$(printf %016x "$last")" >/dev/null ||
     fail "entries cannot be deleted"
 mint
-if "$bin/bourse-broker" --dir "$market" >behind.log 2>&1 </dev/null; then fail "a broker that was left behind follows"; fi
+if timeout 120 "$bin/bourse-broker" --dir "$market" >behind.log 2>&1 </dev/null; then fail "a broker that was left behind follows"; fi
 grep -q "etcd no longer has entry" behind.log || fail "who was left behind does not say so: $(cat behind.log)"
 grep -q "cluster join" behind.log || fail "who was left behind does not say what to do: $(cat behind.log)"
 rm -rf "$work/backup"

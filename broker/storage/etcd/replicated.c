@@ -33,6 +33,7 @@ struct replicated {
     struct group *group;
     uint64_t epoch;   /* of the folder's last entry; 0: it has none */
     uint64_t first;   /* the folder's last entry at the start */
+    bool is_starting; /* no tick of that epoch has a state yet: its core does not run */
     bool has_foreign; /* another broker led since this folder's own last run */
     char home[HOME_HEX + 1];
 };
@@ -124,7 +125,7 @@ static void note_limits(const struct replicated *replicated, const struct exchan
 }
 
 /* Applies one command of the entry, and adds it to the group. */
-static bool follow_command(const struct replicated *replicated, const struct entry_command *command,
+static bool follow_command(struct replicated *replicated, const struct entry_command *command,
                            struct group *group, struct problem *ret_problem)
 {
     struct exchange *exchange = replicated->exchange;
@@ -152,6 +153,9 @@ static bool follow_command(const struct replicated *replicated, const struct ent
                     index);
         return false;
     }
+    replicated->is_starting =
+        replicated->is_starting &&
+        !(command->kind == ENTRY_TICK && command->payload_length == TRANSLATE_STATE_BYTES);
     const bool is_read = translate_entry(command, index, &cluster, &request->translation);
     if (is_read && command->kind == ENTRY_LIMITS) {
         note_limits(replicated, &request->translation.command.set_limits);
@@ -183,6 +187,7 @@ static bool follow_group(struct replicated *replicated, size_t length, struct gr
     group->first_command = head.first_command;
     if (head.epoch != replicated->epoch) {
         note_start(store, head.epoch);
+        replicated->is_starting = true;
     }
     while (entry_next(store->buffer, length, &position, &command)) {
         if (group->command_count == GROUP_COMMANDS_MAX ||
@@ -256,6 +261,11 @@ enum replicated_turn replicated_follow(struct replicated *replicated, int timeou
     problem_set(ret_problem, "entry %" PRIu64 " cannot be read from etcd: %s",
                 store->last.index + 1, journal_status_text(status));
     return REPLICATED_FAILED;
+}
+
+bool replicated_is_starting(const struct replicated *replicated)
+{
+    return replicated->is_starting;
 }
 
 bool replicated_leader(struct replicated *replicated, struct journal_leader *ret_leader)

@@ -38,6 +38,9 @@ enum replicated_turn {
 enum replicated_turn replicated_follow(struct replicated *replicated, int timeout_ms,
                                        struct problem *ret_problem);
 
+/* Returns true when the leader whose entries were read last does not serve yet. */
+bool replicated_is_starting(const struct replicated *replicated);
+
 /* Asks etcd who leads. The answer is a hint, never proof. Returns false when etcd does not say. */
 bool replicated_leader(struct replicated *replicated, struct journal_leader *ret_leader);
 /* Returns true when this leader gave the lead up. */

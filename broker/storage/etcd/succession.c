@@ -8,8 +8,9 @@ struct succession succession_start(unsigned rank, uint64_t epoch, int64_t now_ns
         .rank = rank, .quiet_ns = now_ns, .heard_ns = now_ns, .epoch = epoch};
 }
 
-void succession_entry(struct succession *succession, int64_t now_ns)
+void succession_entry(struct succession *succession, bool is_starting, int64_t now_ns)
 {
+    succession->is_starting = is_starting;
     succession->quiet_ns = now_ns;
     succession->heard_ns = now_ns;
     succession->is_resigned = false;
@@ -41,7 +42,9 @@ void succession_refused(struct succession *succession, int64_t now_ns)
 
 int64_t succession_due_ns(const struct succession *succession)
 {
-    const int64_t silence_ms = succession->is_resigned ? 0 : SUCCESSION_SILENCE_MS;
+    const int64_t silence_ms = succession->is_resigned   ? 0
+                               : succession->is_starting ? SUCCESSION_START_MS
+                                                         : SUCCESSION_SILENCE_MS;
     return succession->quiet_ns +
            (silence_ms + (int64_t)succession->rank * SUCCESSION_RANK_MS) * NS_PER_MS;
 }

@@ -16,6 +16,7 @@ enum {
     SUCCESSION_BEAT_MS = 250,     /* between two entries of a leader, at most */
     SUCCESSION_ALIVE_MS = 1500,   /* a leader without a new entry for so long answers no more */
     SUCCESSION_SILENCE_MS = 2000, /* until the follower of rank 0 tries */
+    SUCCESSION_START_MS = 30000,  /* the same, while the leader prepares to serve */
     SUCCESSION_RANK_MS = 300,     /* the next rank waits longer by this */
     SUCCESSION_RANK_MAX = 9,
     SUCCESSION_DEAF_MS = 2000 /* without an answer of etcd for so long, silence begins anew */
@@ -27,12 +28,14 @@ struct succession {
     int64_t heard_ns; /* etcd answered last */
     uint64_t epoch;   /* of the leader that was seen last */
     bool is_resigned; /* that leader resigned */
+    bool is_starting; /* it wrote an entry, and does not serve yet */
 };
 
 /* Begins at `now_ns`, a monotonic time, as after an entry of the leader of `epoch`. */
 struct succession succession_start(unsigned rank, uint64_t epoch, int64_t now_ns);
-/* Notes that a new entry was read. */
-void succession_entry(struct succession *succession, int64_t now_ns);
+/* Notes that a new entry was read. `is_starting`: its leader does not serve yet. A large market
+ * takes long to prepare, and impatient brokers would depose one another for ever. */
+void succession_entry(struct succession *succession, bool is_starting, int64_t now_ns);
 /* Notes that etcd answered and had no new entry, and which leader it named. Call this before
  * succession_is_due(). */
 void succession_quiet(struct succession *succession, uint64_t epoch, bool is_resigned,

@@ -31,10 +31,27 @@ START_TEST(an_entry_ends_the_silence)
 {
     struct succession succession = succession_start(0, 1, 0);
     stay_quiet(&succession, 100, 1900);
-    succession_entry(&succession, MS(1950));
+    succession_entry(&succession, false, MS(1950));
     stay_quiet(&succession, 2000, 3900);
     ck_assert(!succession_is_due(&succession, MS(3949)));
     ck_assert(succession_is_due(&succession, MS(3950)));
+}
+END_TEST
+
+START_TEST(a_leader_that_starts_is_given_time)
+{
+    struct succession succession = succession_start(0, 1, 0);
+    succession_entry(&succession, true, MS(100));
+    stay_quiet(&succession, 200, 30000);
+    ck_assert(!succession_is_due(&succession, MS(30000)));
+    stay_quiet(&succession, 30100, 30100);
+    ck_assert(succession_is_due(&succession, MS(30100)));
+    succession_entry(&succession, false, MS(30200)); /* it serves */
+    stay_quiet(&succession, 30300, 32200);
+    ck_assert(succession_is_due(&succession, MS(32200)));
+    succession_entry(&succession, true, MS(40000));
+    succession_quiet(&succession, 1, true, MS(40100)); /* it resigned */
+    ck_assert(succession_is_due(&succession, MS(40100)));
 }
 END_TEST
 
@@ -94,6 +111,7 @@ START_TEST(who_was_refused_waits_anew)
 END_TEST
 
 SUITE("succession", NULL, NULL, LOOP(a_rank_waits_for_its_share_of_silence, 0, 4),
-      TEST(an_entry_ends_the_silence), TEST(another_leader_is_given_time),
-      TEST(who_resigned_is_not_waited_for), TEST(silence_does_not_count_while_etcd_is_silent),
-      TEST(a_short_pause_of_etcd_counts), TEST(who_was_refused_waits_anew))
+      TEST(an_entry_ends_the_silence), TEST(a_leader_that_starts_is_given_time),
+      TEST(another_leader_is_given_time), TEST(who_resigned_is_not_waited_for),
+      TEST(silence_does_not_count_while_etcd_is_silent), TEST(a_short_pause_of_etcd_counts),
+      TEST(who_was_refused_waits_anew))

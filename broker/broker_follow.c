@@ -210,20 +210,20 @@ static bool open_to_others(struct broker *broker, struct problem *ret_problem)
     return true;
 }
 
+/* Nobody leads, so there is nobody to follow. Another broker may be faster all the same. */
+static bool lead_at_once(struct vigil *vigil, bool *ret_leads, struct problem *ret_problem)
+{
+    return catch_up(vigil, ret_problem) && !vigil->broker->has_ended &&
+           try_to_lead(vigil, ret_leads, ret_problem);
+}
+
 static bool follow(struct vigil *vigil, struct problem *ret_problem)
 {
     bool leads = false;
-    if (!catch_up(vigil, ret_problem)) {
+    const bool is_free = replicated_leader(vigil->replicated, &vigil->leader) &&
+                         replicated_is_free(vigil->replicated, &vigil->leader);
+    if (is_free && !lead_at_once(vigil, &leads, ret_problem)) {
         return false;
-    }
-    if (vigil->broker->has_ended) {
-        return false;
-    }
-    if (!replicated_leader(vigil->replicated, &vigil->leader) ||
-        replicated_is_free(vigil->replicated, &vigil->leader)) {
-        if (!try_to_lead(vigil, &leads, ret_problem)) {
-            return false;
-        }
     }
     return leads || (open_to_others(vigil->broker, ret_problem) && watch(vigil, ret_problem));
 }

@@ -117,6 +117,34 @@ if wait "$late"; then fail "a deposed broker acknowledged a command: $(cat late.
 [ "$(entries b)" -le "$last" ] || fail "a deposed broker wrote entries"
 until_true 120 is_done "$job" || fail "the second job does not end: $(cat ps.json)"
 
+# ---- the leader and the member of etcd that leads there are lost together
+before=$(lines b)
+run b
+until_true 60 says b "$before" "follows " || fail "the second broker does not follow again"
+"$bin/bourse-broker" cluster status "$other" --json >status.json 2>status.log || fail "cluster status: $(cat status.log)"
+member=$(tr '{' '\n' <status.json | grep '"url"' | grep -n '"leads":true' | cut -d: -f1)
+[ -n "$member" ] || fail "no member of etcd leads: $(cat status.json)"
+before=$(lines b)
+at=$(now_ms)
+etcd_kill $((member - 1))
+kill -9 "${pid[a]}"
+blobs_to b
+until_true 60 leads b "$before" || fail "the second broker does not take over when a whole machine is lost"
+echo "after the loss of a machine the second broker led within $(($(now_ms) - at)) ms"
+point_at b
+mint
+etcd_start $((member - 1))
+until_true 60 etcd_healthy || fail "the member of etcd does not come back: $(cat health.log)"
+before=$(lines a)
+run a
+until_true 60 says a "$before" "follows " || fail "the first broker does not follow"
+at=$(lines a)
+kill "${pid[b]}"
+until_true 60 leads a "$at" || fail "the first broker does not get the lead"
+ended "${pid[b]}" 60 || fail "the second broker does not end"
+blobs_to a
+point_at a
+
 # ---- a proper stop hands the lead over
 before=$(lines b)
 run b

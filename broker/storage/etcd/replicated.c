@@ -268,9 +268,12 @@ bool replicated_is_starting(const struct replicated *replicated)
     return replicated->is_starting;
 }
 
+/* A journal that nobody has led has a leader of epoch 0. */
 bool replicated_leader(struct replicated *replicated, struct journal_leader *ret_leader)
 {
-    return journal_leader(replicated->store->replicated, ret_leader) == JOURNAL_OK;
+    *ret_leader = (struct journal_leader){.epoch = 0};
+    const enum journal_status status = journal_leader(replicated->store->replicated, ret_leader);
+    return status == JOURNAL_OK || status == JOURNAL_UNAVAILABLE;
 }
 
 /* The chain makes one entry vouch for all before it. */

@@ -41,7 +41,8 @@ enum replicated_turn replicated_follow(struct replicated *replicated, int timeou
 /* Returns true when the leader whose entries were read last does not serve yet. */
 bool replicated_is_starting(const struct replicated *replicated);
 
-/* Asks etcd who leads. The answer is a hint, never proof. Returns false when etcd does not say. */
+/* Asks etcd who leads; epoch 0: nobody yet. The answer is a hint, never proof. Returns false when
+ * etcd does not answer. */
 bool replicated_leader(struct replicated *replicated, struct journal_leader *ret_leader);
 /* Returns true when this leader gave the lead up. */
 bool replicated_is_resigned(const struct journal_leader *leader);

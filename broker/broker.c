@@ -15,6 +15,8 @@
 #include "broker/gateway/verify.h"
 #include "broker/rights.h"
 #include "broker/storage/epoch.h"
+#include "broker/storage/etcd/replicated.h"
+#include "broker/storage/etcd/succession.h"
 #include "broker/storage/snapshot/snapshots.h"
 #include "protocol/route/endpoint.h"
 #include "runtime/log.h"
@@ -141,22 +143,24 @@ static bool make_queues(struct broker *broker, struct problem *ret_problem)
 static void start_gateway(struct broker *broker, uint64_t index, int64_t index_log_ns)
 {
     const struct genesis *genesis = &broker->store.genesis;
-    struct gateway_config gateway = {.router = broker->control,
-                                     .directory = broker->directories[0],
-                                     .clock = broker->clock,
-                                     .worker_count = broker->config.workers,
-                                     .releases = broker->releases,
-                                     .heartbeat_ms = broker->config.heartbeat_ms,
-                                     .rate = broker->config.rate,
-                                     .rate_anonymous = broker->config.rate_anonymous,
-                                     .budget = broker->budget,
-                                     .cluster = genesis->cluster,
-                                     .log_key = genesis->log_key,
-                                     .index = index,
-                                     .index_log_ns = index_log_ns,
-                                     .reserve = &broker->reserve,
-                                     .is_away = &broker->store.is_away,
-                                     .refusals = broker->store.refusals};
+    struct gateway_config gateway = {
+        .router = broker->control,
+        .directory = broker->directories[0],
+        .clock = broker->clock,
+        .worker_count = broker->config.workers,
+        .releases = broker->releases,
+        .heartbeat_ms = broker->config.heartbeat_ms,
+        .rate = broker->config.rate,
+        .rate_anonymous = broker->config.rate_anonymous,
+        .budget = broker->budget,
+        .cluster = genesis->cluster,
+        .log_key = genesis->log_key,
+        .index = index,
+        .index_log_ns = index_log_ns,
+        .reserve = &broker->reserve,
+        .is_away = &broker->store.is_away,
+        .led_ns = broker->store.replicated != NULL ? &broker->store.led_ns : NULL,
+        .refusals = broker->store.refusals};
     memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
     for (unsigned i = 0; i < broker->config.workers; i++) {
         const struct verify_config verify = {.inbound = broker->workers_in[i],
@@ -200,8 +204,10 @@ static void start_threads(struct broker *broker)
     uint64_t index = exchange_index(broker->exchange);
     int64_t index_log_ns = exchange_log_time_ns(broker->exchange);
 
-    broker->snapshots = snapshots_start(broker->database, broker->snapshots_folder,
-                                        &broker->config.limits, broker->snapshot_requests);
+    if (broker->snapshots == NULL) { /* else it runs since this broker followed */
+        broker->snapshots = snapshots_start(broker->database, broker->snapshots_folder,
+                                            &broker->config.limits, broker->snapshot_requests);
+    }
 
     struct reader_config reader = {.cluster = genesis->cluster,
                                    .directory = broker->directories[1],
@@ -269,6 +275,7 @@ static void start_threads(struct broker *broker)
         .keeper = broker->keeps,
         .mark_every = broker->config.snapshot_every,
         .group_bytes = broker->config.etcd.member_count > 0 ? GROUP_BYTES_ON_ETCD : GROUP_BYTES,
+        .beat_ms = broker->config.etcd.member_count > 0 ? SUCCESSION_BEAT_MS : 0,
         .reserve = &broker->reserve,
         .challenge_ms = broker->config.challenge_ms,
         .heartbeat_ms = broker->config.heartbeat_ms,
@@ -306,6 +313,7 @@ static void stop_threads(struct broker *broker)
     core_stop(&broker->core);
     committer_stop(&broker->committer);
     follower_stop(&broker->follower);
+    replicated_resign(&broker->store); /* first of all: others wait */
     reader_stop(&broker->reader);
     keeper_stop(&broker->keeper);
     const struct snapshot_mark end = mark_of_end(broker);
@@ -422,9 +430,10 @@ static bool start(struct broker *broker, const struct broker_options *options, b
         return false;
     }
     *ret_moved = rename(broker->market_path, broker->old_market_path) == 0;
-    if (!broker_start_exchange(broker, is_new, options->adopt, ret_problem) ||
-        !prepare_tables(broker, ret_problem) || !make_queues(broker, ret_problem) ||
-        !broker_open_ports(broker, ret_problem) ||
+    if (!make_queues(broker, ret_problem) ||
+        !broker_start_exchange(broker, is_new, options->adopt, ret_problem) ||
+        !prepare_tables(broker, ret_problem) ||
+        (broker->context == NULL && !broker_open_ports(broker, ret_problem)) ||
         !private_folder(broker->snapshots_folder, true, ret_problem)) {
         return false;
     }
@@ -457,10 +466,26 @@ static bool start_or_undo(struct broker *broker, const struct broker_options *op
     bool is_moved = false;
     const bool good = find_folder(broker, options->folder, ret_problem) &&
                       start(broker, options, &is_moved, ret_problem);
-    if (!good && is_moved) {
+    if (!good && broker->is_announced) {
+        (void)unlink(broker->market_path);
+    } else if (!good && is_moved) {
         (void)rename(broker->old_market_path, broker->market_path);
     }
     return good;
+}
+
+/* Ends what runs while a broker follows, and what a start that failed after that leaves. */
+static void stop_following(struct broker *broker)
+{
+    if (broker->snapshots == NULL) {
+        return;
+    }
+    if (broker->has_ended) {
+        log_info("stopping");
+        notify_stopping();
+    }
+    const struct snapshot_mark end = mark_of_end(broker);
+    snapshots_stop(&broker->snapshots, broker->has_ended ? &end : NULL);
 }
 
 bool broker_run(const struct broker_options *options, struct problem *ret_problem)
@@ -472,6 +497,7 @@ bool broker_run(const struct broker_options *options, struct problem *ret_proble
     }
     broker->store.lock = -1;
     broker->file_port = -1;
+    broker->signals = options->signals;
     bool started = start_or_undo(broker, options, ret_problem);
     if (started) {
         started = broker_serve(broker, options->signals, ret_problem);
@@ -483,7 +509,9 @@ bool broker_run(const struct broker_options *options, struct problem *ret_proble
         stop_threads(broker);
         note_stop(broker);
     }
+    const bool has_followed = broker->has_ended;
+    stop_following(broker);
     close_all(broker);
     free(broker);
-    return started;
+    return started || has_followed;
 }

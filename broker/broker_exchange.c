@@ -256,8 +256,22 @@ static bool catch_up(struct broker *broker, struct problem *ret_problem)
 static bool lead_everywhere(struct broker *broker, bool is_new, bool adopt,
                             struct problem *ret_problem)
 {
-    return lead(broker, ret_problem) && (is_new || catch_up(broker, ret_problem)) &&
-           replicated_join(&broker->store, broker->exchange, &broker->config, adopt, ret_problem);
+    if (!lead(broker, ret_problem) || (!is_new && !catch_up(broker, ret_problem))) {
+        return false;
+    }
+    return broker->config.etcd.member_count > 0
+               ? broker_follow(broker, adopt, ret_problem)
+               : replicated_check_alone(&broker->store, adopt, ret_problem);
+}
+
+/* The first entry of an epoch tells the brokers that follow that this one leads. */
+static bool commit_beat(struct broker *broker, struct problem *ret_problem)
+{
+    return broker->config.etcd.member_count == 0 ||
+           commit_own(broker,
+                      &(struct own_command){ENTRY_TICK, "the first tick",
+                                            exchange_log_time_ns(broker->exchange), NULL, 0},
+                      ret_problem);
 }
 
 bool broker_start_exchange(struct broker *broker, bool is_new, bool adopt,
@@ -265,7 +279,8 @@ bool broker_start_exchange(struct broker *broker, bool is_new, bool adopt,
 {
     if (!is_new) {
         return rebuild(broker, ret_problem) && lead_everywhere(broker, false, adopt, ret_problem) &&
-               commit_limits(broker, ret_problem) && commit_outage(broker, ret_problem);
+               commit_limits(broker, ret_problem) && commit_outage(broker, ret_problem) &&
+               commit_beat(broker, ret_problem);
     }
     broker->exchange = exchange_create(&broker->config.limits);
     if (broker->exchange == NULL) {

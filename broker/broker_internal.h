@@ -31,6 +31,9 @@
 
 struct broker {
     struct broker_config config;
+    int signals;       /* descriptor of process_signals */
+    bool has_ended;    /* a signal came while this broker followed another one */
+    bool is_announced; /* market.yaml is there */
     struct storage store;
     struct exchange *exchange;
     struct logtime *clock;
@@ -75,6 +78,12 @@ bool broker_open_storage(struct broker *broker, bool adopt, bool *ret_new,
 bool broker_start_exchange(struct broker *broker, bool is_new, bool adopt,
                            struct problem *ret_problem);
 
+/* Follows the leader of the journal on etcd until this broker leads. Opens the ports. Returns false
+ * with a problem, or when broker->has_ended. */
+bool broker_follow(struct broker *broker, bool adopt, struct problem *ret_problem);
+
+/* Writes market.yaml. Returns false with a problem. */
+bool broker_announce(struct broker *broker, struct problem *ret_problem);
 /* Announces the market and serves it until a signal ends the broker. A SIGHUP reads broker.yaml
  * again. Returns false with a problem when market.yaml cannot be written for another reason than a
  * full disk. */

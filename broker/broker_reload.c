@@ -54,6 +54,8 @@ static void find_waiting(const struct broker_config *old, const struct broker_co
         {"workers", old->workers != now->workers},
         {"snapshot_every", old->snapshot_every != now->snapshot_every},
         {"journal", memcmp(&old->etcd, &now->etcd, sizeof old->etcd) != 0},
+        {"cluster", old->cluster_rank != now->cluster_rank ||
+                        strcmp(old->cluster_address, now->cluster_address) != 0},
         {"reserve", old->reserve_bytes != now->reserve_bytes},
         {"limits.blob_quota", old->blob_quota_bytes != now->blob_quota_bytes},
         {"limits.blob_size", old->blob_size_bytes != now->blob_size_bytes},

@@ -16,7 +16,7 @@
 
 enum { ANNOUNCE_MS = 1000 };
 
-static bool announce(struct broker *broker, struct problem *ret_problem)
+bool broker_announce(struct broker *broker, struct problem *ret_problem)
 {
     struct market *market = &broker->market;
     market->server = *identity_transport(broker->store.transport_key);
@@ -99,7 +99,7 @@ static int64_t timeout_of(const struct pulse *pulse, bool is_announced)
  * endpoints reach the broker. */
 bool broker_serve(struct broker *broker, int signals, struct problem *ret_problem)
 {
-    bool is_announced = announce(broker, ret_problem);
+    bool is_announced = broker_announce(broker, ret_problem);
     if (!is_announced && disk_reserve_state(&broker->reserve) == DISK_RESERVE_UNUSED) {
         return false;
     }
@@ -116,7 +116,7 @@ bool broker_serve(struct broker *broker, int signals, struct problem *ret_proble
         if (waited == WAITED_RELOAD) {
             broker_reload(broker);
         }
-        is_announced = is_announced || announce(broker, ret_problem);
+        is_announced = is_announced || broker_announce(broker, ret_problem);
         beat(&pulse);
     }
 }

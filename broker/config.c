@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "broker/gateway/budget.h"
 #include "broker/storage/disk_reserve.h"
+#include "broker/storage/etcd/succession.h"
 #include "broker/storage/head.h"
 #include "formats/yaml.h"
 #include "protocol/identity.h"
@@ -365,6 +366,22 @@ static void read_journal(struct yaml_value value, struct etcd_config *etcd)
     read_file_name(value, "key", etcd->key);
 }
 
+/* The ranks of two brokers of one market must differ, which no broker can check. */
+static void read_cluster(struct yaml_value value, struct broker_config *config)
+{
+    static const char *const keys[] = {"rank", "address"};
+    if (!yaml_present(value)) {
+        return;
+    }
+    yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
+    if (config->etcd.member_count == 0) {
+        yaml_refuse(value, "brokers are a cluster by their journal: name it with journal.etcd");
+    }
+    config->cluster_rank =
+        (unsigned)yaml_integer(yaml_required(value, "rank"), 0, SUCCESSION_RANK_MAX, 0);
+    read_endpoint(yaml_key(value, "address"), false, config->cluster_address);
+}
+
 static void check_origin(struct yaml_value value, const char *origin)
 {
     for (const char *at = origin; *at != '\0'; at++) {
@@ -384,7 +401,7 @@ bool config_parse(const char *text, size_t length, const char *file_name, bool i
     static const char *const keys[] = {
         "origin",    "listen",    "blob_listen",    "advertise", "blob_advertise",
         "heartbeat", "workers",   "snapshot_every", "reserve",   "genesis",
-        "limits",    "challenge", "journal",        "addresses"};
+        "limits",    "challenge", "journal",        "addresses", "cluster"};
     CLEANUP(yaml_close) struct yaml_file *file = yaml_open(text, length, file_name, ret_problem);
     if (file == NULL) {
         return false;
@@ -424,6 +441,7 @@ bool config_parse(const char *text, size_t length, const char *file_name, bool i
                     "for none");
     }
     read_journal(yaml_key(root, "journal"), &ret_config->etcd);
+    read_cluster(yaml_key(root, "cluster"), ret_config);
     read_genesis(yaml_key(root, "genesis"), is_new, &ret_config->genesis);
     read_limits(yaml_key(root, "limits"), ret_config);
     return yaml_finished(file, ret_problem);

@@ -40,6 +40,9 @@ struct broker_config {
     int64_t blob_retain_ms, blob_retain_most_ms, blob_retain_least_ms;
     int64_t forget_grace_ms; /* forgotten blobs stay on the disk for so long */
     struct etcd_config etcd;
+    /* Among the brokers of one journal on etcd: 0 takes over first. */
+    unsigned cluster_rank;
+    char cluster_address[CONFIG_ENDPOINT_SIZE]; /* where clients find this leader; "": advertise */
     struct exchange_limits limits;
     struct genesis genesis; /* cluster, origin and keys are not set here */
 };

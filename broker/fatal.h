@@ -9,8 +9,7 @@
 
 enum {
     FATAL_EXIT_STATUS = 1,
-    /* Whoever starts a deposed broker again deposes the other one: systemd must not. */
-    FATAL_DEPOSED_STATUS = 4
+    FATAL_DEPOSED_STATUS = 4 /* another broker leads; a broker that is started again follows it */
 };
 
 __attribute__((format(printf, 1, 2))) _Noreturn void fatal(const char *format, ...);

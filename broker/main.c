@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "broker/backup_text.h"
 #include "broker/broker.h"
+#include "broker/cluster.h"
 #include "broker/gateway/accept_guard.h"
 #include "broker/storage/backup.h"
 #include "broker/storage/remains.h"
@@ -37,7 +38,7 @@ struct arguments {
     const char *command;
     const char *page; /* what `help` prints; NULL: the page of the whole program */
     /* `second` is TARGET of backup, or DIR of restore. For completion `folder` is the shell. */
-    const char *folder, *second;
+    const char *folder, *second, *third;
     const char *head, *checkpoint;
     const char *since;      /* NULL: from the first record */
     const char *end_market; /* NULL: only a market that does not start may end */
@@ -101,6 +102,7 @@ static int acts(const struct arguments *arguments);
 static int replay(const struct arguments *arguments);
 static int backup(const struct arguments *arguments);
 static int restore(const struct arguments *arguments);
+static int cluster(const struct arguments *arguments);
 static int end_log(const struct arguments *arguments);
 static int completion(const struct arguments *arguments);
 static int version(const struct arguments *arguments);
@@ -123,6 +125,7 @@ static const struct action {
     {"restore", restore,
      BIT(HEAD) | BIT(CHECKPOINT) | BIT(WITHOUT_BLOBS) | BIT(SKIP_DAMAGED) | BIT(JSON), 2,
      COMPLETION_FOLDERS, usage_restore},
+    {"cluster", cluster, BIT(JSON), 3, "status join", usage_cluster},
     {"new", end_log, BIT(DIR) | BIT(LOG_ENDS) | BIT(END_MARKET), 0, NULL, usage_new},
     {"completion", completion, 0, 1, "bash zsh fish", usage_completion},
     {"version", version, 0, 0, NULL, usage_version},
@@ -297,6 +300,7 @@ static const struct action *parse(int argc, char **argv, struct arguments *ret)
     if (optind < argc) {
         ret->folder = argv[optind];
         ret->second = argv[optind + 1]; /* NULL after the last */
+        ret->third = ret->second != NULL ? argv[optind + 2] : NULL;
     }
     return action;
 }
@@ -492,6 +496,22 @@ static int restore(const struct arguments *arguments)
     backup_text_print(&told, "restored to", &report);
     backup_text_next(&told, &report);
     return EXIT_OK;
+}
+
+static int cluster(const struct arguments *arguments)
+{
+    struct problem problem = {.text = ""};
+    char path[PATH_MAX];
+    if (!find_audit(path)) {
+        return fail_usage("bourse-audit cannot be found: the folder of this program is unknown");
+    }
+    const struct cluster_command command = {.verb = arguments->folder,
+                                            .words = {arguments->second, arguments->third},
+                                            .audit = path,
+                                            .is_json = arguments->json};
+    static const int statuses[] = {EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_WRONG};
+    const int status = statuses[cluster_run(&command, &problem)];
+    return status == EXIT_OK ? EXIT_OK : fail(&problem, status);
 }
 
 static int end_log(const struct arguments *arguments)

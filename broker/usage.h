@@ -9,6 +9,7 @@ extern const char usage_acts[];
 extern const char usage_replay[];
 extern const char usage_backup[];
 extern const char usage_restore[];
+extern const char usage_cluster[];
 extern const char usage_new[];
 extern const char usage_completion[];
 extern const char usage_version[];

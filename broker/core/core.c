@@ -20,6 +20,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Watchers of a busy job get events this often, not for every result, but its end at once. */
 #define EVENT_INTERVAL_NS (20 * NS_PER_MS)
@@ -28,6 +29,8 @@
 /* A restart must not lose log time that clients were told: their stamps would lie in the future. A
  * quiet journal gets a tick every half LIMIT_ID_AHEAD_MS. */
 #define KEEP_INTERVAL_NS (LIMIT_ID_AHEAD_MS / 2 * NS_PER_MS)
+/* Brokers that follow compare the state with theirs so often. */
+#define STATE_INTERVAL_NS (10 * NS_PER_S)
 /* Interval between looks whether a full disk has space for a tick again. */
 #define ROOM_INTERVAL_NS NS_PER_S
 
@@ -143,6 +146,12 @@ static bool committer_is_idle(struct core *core)
 
 /* ---------------------------------------------------------------- commands */
 
+/* Brokers that follow take every entry for a sign of life. */
+static int64_t keep_interval_ns(const struct core *core)
+{
+    return core->config.beat_ms > 0 ? core->config.beat_ms * NS_PER_MS : KEEP_INTERVAL_NS;
+}
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -200,13 +209,19 @@ static size_t apply(struct core *core, struct exchange_command *command,
         kept->entry.payload = kept->own;
     }
     group->bytes += entry_command_size(&kept->entry);
-    core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
+    core->keep_ns = clock_monotonic_ns() + keep_interval_ns(core);
     note_effects(core, before);
     follow_notice(core->follow, core->config.exchange, clock_monotonic_ns());
     for (size_t i = before; ret_is_refused != NULL && i < group->effects.count; i++) {
         *ret_is_refused = *ret_is_refused || group->effects.items[i].type == EFFECT_REJECT;
     }
     return group->effects.count - before;
+}
+
+/* The journal on etcd gets a state hash in a tick now and then, the first one at the start. */
+static bool states_are_due(const struct core *core)
+{
+    return core->config.beat_ms > 0 && clock_monotonic_ns() >= core->state_ns;
 }
 
 static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t provider)
@@ -239,6 +254,11 @@ static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t 
     if (kind != ENTRY_TICK) {
         translate_presence(provider, entry.own);
         entry.entry.payload_length = TRANSLATE_PRESENCE_BYTES;
+    } else if (states_are_due(core)) {
+        core->state_ns = clock_monotonic_ns() + STATE_INTERVAL_NS;
+        const struct hash32 state = exchange_state_hash(core->config.exchange);
+        memcpy(entry.own, state.bytes, sizeof state.bytes);
+        entry.entry.payload_length = TRANSLATE_STATE_BYTES;
     }
     (void)apply(core, &command, &entry, NULL);
 }
@@ -444,7 +464,8 @@ static void tick_when_due(struct core *core)
     int64_t now_ns = clock_monotonic_ns();
     int64_t deadline = exchange_next_deadline_ns(core->config.exchange);
     bool is_due = deadline != INT64_MAX && deadline <= logtime_now(core->config.clock);
-    if (may_tick(core) && (now_ns >= core->keep_ns || (is_due && now_ns >= core->next_tick_ns))) {
+    if (may_tick(core) && (now_ns >= core->keep_ns || states_are_due(core) ||
+                           (is_due && now_ns >= core->next_tick_ns))) {
         apply_own(core, ENTRY_TICK, 0);
         core->next_tick_ns = now_ns + TICK_INTERVAL_NS;
     }
@@ -520,7 +541,7 @@ struct core *core_start(const struct core_config *config)
     }
     core->events_due_ns = INT64_MAX;
     core->last_waiting = &core->waiting;
-    core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
+    core->keep_ns = clock_monotonic_ns() + keep_interval_ns(core);
     core->next_mark = exchange_index(config->exchange) + config->mark_every;
     core->watches = watches_create();
     core->follow = follow_create(entropy_u64() >> 1); /* fits a signed number */

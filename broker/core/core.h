@@ -31,6 +31,7 @@ struct core_config {
     struct queue *reader;               /* struct request: reads of committed data */
     struct queue *keeper;               /* struct request: what accounts store and forget */
     uint64_t mark_every;                /* commands between two recorded state hashes; 0: none */
+    int64_t beat_ms;                    /* a tick at least so often; 0: when the log needs it */
     size_t group_bytes;                 /* most bytes of a group's commands; 0: GROUP_BYTES */
     const struct disk_reserve *reserve; /* the committer changes its state */
     int64_t challenge_ms;               /* time between two challenges of a device; 0: none */

@@ -35,6 +35,7 @@ struct core {
     int64_t events_due_ns;      /* monotonic; INT64_MAX: no job has changed */
     int64_t next_tick_ns;       /* monotonic: no tick before */
     int64_t keep_ns;            /* monotonic: a tick by then, unless a command carries log time */
+    int64_t state_ns;           /* monotonic: the next tick with the state hash */
     uint64_t next_mark;
     struct queue_link *waiting;       /* reads whose senders must earn more first, oldest first */
     struct queue_link **last_waiting; /* where the next one goes */

@@ -7,6 +7,7 @@
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "protocol/roles.h"
+#include "protocol/route/endpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,6 +180,19 @@ static void reject_text(enum reject_code code, const char *field, int64_t value,
     }
 }
 
+static struct outgoing *encode_reject(uint64_t session, const struct id128 *id,
+                                      const Bourse__V1__Reject *body)
+{
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_REJECT, &body->base);
+    if (outgoing != NULL) {
+        outgoing->session = session;
+        outgoing->id = *id;
+        outgoing->account = EXCHANGE_NO_ACCOUNT;
+        outgoing->refused = (enum reject_code)body->code;
+    }
+    return outgoing;
+}
+
 static struct outgoing *say_reject(uint64_t session, const struct id128 *id, enum reject_code code,
                                    const char *field, int64_t value, int64_t limit, char *text)
 {
@@ -193,14 +207,18 @@ static struct outgoing *say_reject(uint64_t session, const struct id128 *id, enu
         body.value = value;
         body.limit = limit;
     }
-    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_REJECT, &body.base);
-    if (outgoing != NULL) {
-        outgoing->session = session;
-        outgoing->id = *id;
-        outgoing->account = EXCHANGE_NO_ACCOUNT;
-        outgoing->refused = code;
-    }
-    return outgoing;
+    return encode_reject(session, id, &body);
+}
+
+struct outgoing *outgoing_not_leader(uint64_t session, const struct id128 *id, char *leader)
+{
+    Bourse__V1__Reject body = BOURSE__V1__REJECT__INIT;
+    char text[LIMIT_TEXT_BYTES];
+    reject_text(REJECT_NOT_LEADER, "", 0, 0, text, sizeof text);
+    body.code = REJECT_NOT_LEADER;
+    body.text = text;
+    body.leader_address = endpoint_is_tcp(leader, strlen(leader)) ? leader : NULL;
+    return encode_reject(session, id, &body);
 }
 
 struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,

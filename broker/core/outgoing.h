@@ -85,6 +85,9 @@ struct outgoing *outgoing_reply(const struct request *request, enum message_type
 /* Returns a refusal of a request; its text is the advice of the code, the field and the limit. */
 struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,
                                  const char *field, int64_t value, int64_t limit);
+/* Returns a refusal of a broker that follows. `leader` is where the one that leads is; a text that
+ * is no endpoint is left out. */
+struct outgoing *outgoing_not_leader(uint64_t session, const struct id128 *id, char *leader);
 /* Returns a refusal because of a freeze or a halt, with the operator's reason; NULL: none. */
 struct outgoing *outgoing_reject_reason(uint64_t session, const struct id128 *id,
                                         enum reject_code code, const char *field,

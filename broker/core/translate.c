@@ -337,7 +337,7 @@ bool translate_entry(const struct entry_command *entry, uint64_t index, const st
         break;
     case ENTRY_TICK:
         ret->command.type = EXCHANGE_TICK;
-        understood = entry->payload_length == 0;
+        understood = entry->payload_length == 0 || entry->payload_length == TRANSLATE_STATE_BYTES;
         break;
     case ENTRY_SUSPECT:
         understood = from_presence(entry, EXCHANGE_SUSPECT, ret);

@@ -48,6 +48,8 @@ void translate_limits(const struct exchange_set_limits *set,
 enum { TRANSLATE_EPOCH_BYTES = 64 };
 void translate_epoch(const struct exchange_epoch *epoch,
                      uint8_t ret_payload[TRANSLATE_EPOCH_BYTES]);
+/* Payload of ENTRY_TICK, where it has one: the state hash before the tick. */
+enum { TRANSLATE_STATE_BYTES = 32 };
 /* Payload of ENTRY_OUTAGE: the time, more than 0, in ns. */
 enum { TRANSLATE_OUTAGE_BYTES = 8 };
 void translate_outage(int64_t outage_ns, uint8_t ret_payload[TRANSLATE_OUTAGE_BYTES]);

@@ -7,6 +7,7 @@
 #include "broker/gateway/gateway_internal.h"
 #include "broker/gateway/presence.h"
 #include "broker/gateway/sessions.h"
+#include "broker/storage/etcd/succession.h"
 #include "exchange/exchange.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
@@ -64,6 +65,15 @@ struct refusal {
     int64_t value, limit;
 };
 
+/* The journal takes no entry at present, or took none for so long that another broker may lead. */
+static bool may_be_deposed(const struct gateway *gateway)
+{
+    const struct gateway_config *config = &gateway->config;
+    return (config->is_away != NULL && atomic_load(config->is_away)) ||
+           (config->led_ns != NULL && clock_monotonic_ns() - (int64_t)atomic_load(config->led_ns) >
+                                          SUCCESSION_ALIVE_MS * NS_PER_MS);
+}
+
 /* Checks all that the head, the account and the clock can tell. */
 static struct refusal check(struct gateway *gateway, const struct incoming *in)
 {
@@ -96,8 +106,7 @@ static struct refusal check(struct gateway *gateway, const struct incoming *in)
         return (struct refusal){REJECT_STORAGE_FULL, "", 0, 0};
     }
     /* The newest state is not known to last, and another broker may lead: as on a stuck disk. */
-    if (gateway->config.is_away != NULL && atomic_load(gateway->config.is_away) &&
-        !disk_reserve_admits(DISK_RESERVE_STUCK, type)) {
+    if (may_be_deposed(gateway) && !disk_reserve_admits(DISK_RESERVE_STUCK, type)) {
         return (struct refusal){REJECT_UNAVAILABLE, "journal", 0, 0};
     }
     if (!translate_is_command(type)) {

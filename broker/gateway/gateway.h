@@ -42,8 +42,10 @@ struct gateway_config {
     uint64_t index;                     /* newest durable command */
     int64_t index_log_ns;               /* log time of that command */
     const struct disk_reserve *reserve; /* the committer changes its state */
-    const atomic_bool *is_away;         /* the journal takes no entry at present; may be NULL */
-    struct refusals *refusals;          /* counts refusals of members */
+    /* Monotonic: this broker led the journal on etcd at that time. NULL: no other broker can. */
+    const atomic_llong *led_ns;
+    const atomic_bool *is_away; /* the journal takes no entry at present; may be NULL */
+    struct refusals *refusals;  /* counts refusals of members */
 };
 
 /* Starts the thread. The process ends when memory or threads are short. */

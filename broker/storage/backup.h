@@ -54,6 +54,9 @@ struct restore_options {
     bool without_blobs;
     /* The restore counts damaged blobs and forgets them; otherwise they are a refusal. */
     bool skip_damaged_blobs;
+    /* Another broker goes on with the journal, so a HEAD is written without `head`: whether the
+     * folder is of the same history is seen when it follows. */
+    bool joins;
 };
 /* Restores a backup. With `head`, whose entry the journal must reach, a HEAD is written and the
  * market may be served. Without `head` its first start needs --adopt-journal.

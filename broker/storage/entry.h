@@ -38,7 +38,7 @@ enum {
 enum entry_command_kind {
     ENTRY_MESSAGE = 1,  /* command of a client or agent, other than results: its envelope */
     ENTRY_GENESIS = 2,  /* first command of a journal: protocol/genesis.h */
-    ENTRY_TICK = 3,     /* nothing but log time */
+    ENTRY_TICK = 3,     /* log time; on etcd now and then 32 bytes: state hash before it */
     ENTRY_SUSPECT = 4,  /* u32 account: three heartbeats missed */
     ENTRY_RETURNED = 5, /* u32 account: the provider speaks again */
     ENTRY_GOODBYE = 6,  /* u32 account: the provider said goodbye, or is gone for good */

@@ -54,6 +54,13 @@ enum journal_status journal_leader(struct journal *journal, struct journal_leade
     return journal->engine.leader(journal->self, ret_leader);
 }
 
+enum journal_status journal_resign(struct journal *journal, uint64_t epoch,
+                                   const struct journal_leader *as)
+{
+    return journal->engine.resign == NULL ? JOURNAL_OK
+                                          : journal->engine.resign(journal->self, epoch, as);
+}
+
 enum journal_status journal_truncate(struct journal *journal, uint64_t epoch,
                                      const struct journal_base *base)
 {

@@ -56,6 +56,8 @@ struct journal_engine {
     enum journal_status (*next)(void *self, uint64_t index, struct journal_entry *ret_entry,
                                 int timeout_ms);
     enum journal_status (*leader)(void *self, struct journal_leader *ret_leader);
+    /* NULL: nobody else could lead. */
+    enum journal_status (*resign)(void *self, uint64_t epoch, const struct journal_leader *as);
     /* NULL: the engine keeps all entries. */
     enum journal_status (*truncate)(void *self, uint64_t epoch, const struct journal_base *base);
     void (*destroy)(void *self);
@@ -66,19 +68,23 @@ struct journal_engine {
 struct journal *journal_create(const struct journal_engine *engine, void *self);
 void journal_destroy(struct journal **journal);
 
-/* Fences every former leader out. `last_index` is the last entry applied here; returns BEHIND when
- * the log has more. `me->epoch` is the least epoch to lead under; 0: any. */
+/* Fences every former leader out. `last_index` is the last entry applied here. `me->epoch` is the
+ * least epoch to lead under; 0: any. Returns BEHIND when the log has more, and DEPOSED when another
+ * broker took over first. */
 enum journal_status journal_lead(struct journal *journal, uint64_t last_index,
                                  const struct journal_leader *me, uint64_t *ret_epoch);
 /* Appends all entries or none, one append at a time. OK means durable (P6). */
 enum journal_status journal_append(struct journal *journal, uint64_t epoch,
                                    const struct journal_entry *entries, size_t count);
 /* Reads the entry at `index`, and waits up to timeout_ms for it. Returns OK, UNAVAILABLE (not there
- * yet), BEHIND (the log begins later: load a snapshot) or CORRUPT. */
+ * yet), UNKNOWN (nobody answered), BEHIND (the log begins later: load a snapshot) or CORRUPT. */
 enum journal_status journal_next(struct journal *journal, uint64_t index,
                                  struct journal_entry *ret_entry, int timeout_ms);
 /* Reads the present leader: a hint, never proof. */
 enum journal_status journal_leader(struct journal *journal, struct journal_leader *ret_leader);
+/* Gives the lead up, and leaves `as` where others read the leader. */
+enum journal_status journal_resign(struct journal *journal, uint64_t epoch,
+                                   const struct journal_leader *as);
 /* Cuts the log, so that it begins after `base`, an entry that was applied and is durable elsewhere.
  * An engine may keep more. UNKNOWN: a part is cut; the next call goes on. */
 enum journal_status journal_truncate(struct journal *journal, uint64_t epoch,

@@ -4,10 +4,20 @@
 #include "broker/storage/entry.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 bool replay_knows_rules(uint32_t rules)
 {
     return rules == 0 || rules == EXCHANGE_RULES; /* 0: the genesis, before the first limits */
+}
+
+bool replay_state_agrees(struct exchange *exchange, const struct entry_command *entry)
+{
+    if (entry->kind != ENTRY_TICK || entry->payload_length != TRANSLATE_STATE_BYTES) {
+        return true;
+    }
+    const struct hash32 state = exchange_state_hash(exchange);
+    return memcmp(state.bytes, entry->payload, sizeof state.bytes) == 0;
 }
 
 static bool is_replayable(const struct exchange *exchange, const struct entry_command *entry,
@@ -38,6 +48,11 @@ static enum replay_status replay_command(struct exchange *exchange,
     }
     if (!translate_entry(entry, index, &cluster, &translation)) {
         problem_set(ret_problem, "command %" PRIu64 " of the journal cannot be read back", index);
+    } else if (!replay_state_agrees(exchange, entry)) {
+        problem_set(ret_problem,
+                    "before command %" PRIu64 " of the journal the replay has another state than "
+                    "the broker that wrote the command",
+                    index);
     } else {
         switch (exchange_step(exchange, &translation.command, effects)) {
         case EXCHANGE_OK:

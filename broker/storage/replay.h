@@ -21,7 +21,8 @@ enum replay_status {
     REPLAY_FAILED,      /* the replay could not be done: no memory, or an unreadable file */
 };
 
-struct translation; /* broker/core/translate.h */
+struct entry_command; /* broker/storage/entry.h */
+struct translation;   /* broker/core/translate.h */
 
 /* Gets each command and its effects after the command was applied. Returns false to end the
  * replay. */
@@ -42,6 +43,10 @@ bool replay_knows_rules(uint32_t rules);
  * any, from entry `first` of `database` on. They are presumed for earlier commands too. Without
  * such an entry the exchange stays unchanged. */
 void replay_presume_limits(sqlite3 *database, struct exchange *exchange, uint64_t first);
+
+/* Compares the state hash that a tick may carry with that of `exchange`, before the tick is
+ * applied. Returns true when they agree, or `entry` carries none (P10). */
+bool replay_state_agrees(struct exchange *exchange, const struct entry_command *entry);
 
 /* A summary says where a market stands. */
 struct replay_summary {

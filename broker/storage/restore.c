@@ -179,7 +179,7 @@ static bool settle_head(struct restore *restore, struct problem *ret_problem)
                         .chain = restore->last.chain,
                         .tree_size = restore->report.tree_size,
                         .restored = true};
-    if (restore->options->head == NULL) {
+    if (restore->options->head == NULL && !restore->options->joins) {
         return true;
     }
     if (!check_acts(restore, &head.acts, ret_problem)) {

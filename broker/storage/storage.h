@@ -48,11 +48,13 @@ struct storage {
     struct tail tail;        /* entries that a killed broker left to the tables */
     /* The same log on etcd, which is appended to first; NULL: this disk has the only one. */
     struct journal *replicated;
-    atomic_bool is_away; /* etcd takes no entry at present; any thread may ask */
-    atomic_bool ends;    /* the broker stops, so a commit no longer waits for etcd */
-    size_t frozen;       /* bytes of the entry in `buffer` that etcd has, or may have; 0: none */
-    bool is_frozen_in;   /* etcd has it */
-    bool is_away_said;   /* the process log knows that etcd takes no entry */
+    atomic_bool is_away;         /* etcd takes no entry at present; any thread may ask */
+    atomic_llong led_ns;         /* monotonic: etcd took the newest entry after this; 0: none yet */
+    struct journal_leader leads; /* as which this broker leads on etcd; epoch 0: it does not */
+    atomic_bool ends;            /* the broker stops, so a commit no longer waits for etcd */
+    size_t frozen;     /* bytes of the entry in `buffer` that etcd has, or may have; 0: none */
+    bool is_frozen_in; /* etcd has it */
+    bool is_away_said; /* the process log knows that etcd takes no entry */
     struct replicated_trim trim;
     struct head_file *head;
     pthread_mutex_t head_mutex; /* guards HEAD and `mark`: both threads write them */

@@ -83,7 +83,9 @@ first=$broker
 "$bin/bourse-broker" --dir "$work/other" >>"$work/other.log" 2>&1 </dev/null &
 second=$!
 started+=("$second")
-other_ready() { grep -qsE "^pid: *$second\$" "$work/other/market.yaml"; }
+other_ready() { # it follows at first, and leads when the first one is silent
+    grep -qs "leads the journal on etcd" "$work/other.log" && grep -qs "open market" "$work/other.log"
+}
 until_true 120 other_ready || fail "the broker of the other folder does not take over"
 [ "$(entries "$work/other")" -ge "$before" ] || fail "entries are missing in the other folder"
 kill -CONT "$first"

@@ -31,7 +31,7 @@ planner:planner/*/*.c planner/*/*/*.c
 exchange:exchange/*.c exchange/*/*.c exchange/*/*/*.c
 provider_session:provider/session/*.c
 consumer_session:consumer/client/session*.c
-etcd_rules:broker/storage/etcd/proto.c broker/storage/etcd/etcd_message.c broker/storage/etcd/etcd_values.c broker/storage/etcd/etcd_version.c broker/storage/etcd/etcd_log*.c broker/storage/etcd/grpc.c broker/storage/etcd/trim.c
+etcd_rules:broker/storage/etcd/proto.c broker/storage/etcd/etcd_message.c broker/storage/etcd/etcd_values.c broker/storage/etcd/etcd_version.c broker/storage/etcd/etcd_log*.c broker/storage/etcd/grpc.c broker/storage/etcd/trim.c broker/storage/etcd/succession.c
 "
 status=0
 checked=0

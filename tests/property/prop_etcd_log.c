@@ -39,7 +39,16 @@ struct copy {
     enum etcd_method method;
 };
 
-enum wish { WISH_NOTHING, WISH_OPEN, WISH_READ, WISH_LEAD, WISH_APPEND, WISH_CUT, WISH_LOOK };
+enum wish {
+    WISH_NOTHING,
+    WISH_OPEN,
+    WISH_READ,
+    WISH_LEAD,
+    WISH_APPEND,
+    WISH_CUT,
+    WISH_LOOK,
+    WISH_RESIGN
+};
 
 struct broker {
     struct etcd_log *log;
@@ -65,7 +74,7 @@ struct world {
     uint64_t base, below; /* keys of entries before the base, at the last look */
     uint64_t names;       /* for entries */
     uint64_t met[8];      /* by journal_status */
-    uint64_t acknowledged, executed_late, cuts;
+    uint64_t acknowledged, executed_late, cuts, resigned;
 };
 
 static bool chance(struct world *world, unsigned per_hundred)
@@ -272,6 +281,10 @@ static void choose(struct world *world, struct broker *broker)
         }
     } else if (broker->group_count > 0 || random_below(&world->dice, 8) > 0) {
         want_append(world, broker);
+    } else if (chance(world, 5)) {
+        const struct journal_leader gone = {.epoch = etcd_log_epoch(broker->log), .broker = "b/0"};
+        ck_assert_int_eq(etcd_log_resign(broker->log, gone.epoch, &gone), JOURNAL_OK);
+        broker->wish = WISH_RESIGN;
     } else if (random_below(&world->dice, 2) == 0) {
         want_cut(world, broker);
     } else {
@@ -341,6 +354,10 @@ static void settle(struct world *world, struct broker *broker, enum journal_stat
         break;
     case WISH_CUT:
         world->cuts++;
+        break;
+    case WISH_RESIGN:
+        ck_assert_uint_eq(etcd_log_epoch(broker->log), 0);
+        world->resigned++;
         break;
     case WISH_LOOK:
     case WISH_NOTHING:
@@ -414,6 +431,7 @@ static void run(uint64_t seed, uint64_t totals[8], uint64_t *late, uint64_t *cut
     *late += world->executed_late;
     *cuts += world->cuts;
     ck_assert_uint_gt(world->acknowledged, 20);
+    ck_assert_uint_gt(world->resigned, 0);
     for (size_t i = 0; i < BROKERS; i++) {
         etcd_log_destroy(&world->brokers[i].log);
     }

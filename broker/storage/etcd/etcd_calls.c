@@ -197,6 +197,12 @@ bool etcd_calls_check(struct etcd_calls *calls, struct problem *ret_problem)
     return answered > 0;
 }
 
+bool etcd_calls_ask(struct etcd_calls *calls, size_t member, struct etcd_answer *ret_answer)
+{
+    return call(calls, calls->members[member], ETCD_STATUS, NULL, 0, CHECK_MS, ret_answer) ==
+           GRPC_ANSWERED;
+}
+
 /* ---- an operation */
 
 static void pause_a_moment(void)

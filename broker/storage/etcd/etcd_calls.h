@@ -22,6 +22,8 @@ void etcd_calls_destroy(struct etcd_calls **self);
 /* Asks every member for its version and its alarms. Logs a warning for what only matters later.
  * Returns false with a problem when no member answers, or one must not keep a journal. */
 bool etcd_calls_check(struct etcd_calls *calls, struct problem *ret_problem);
+/* Asks one member for its state. Returns false when it does not answer. */
+bool etcd_calls_ask(struct etcd_calls *calls, size_t member, struct etcd_answer *ret_answer);
 /* Runs the operation that was begun in `log` until it is decided, or `bound_ms` have passed. One
  * request waits `patience_ms` at first, and longer each time all members were tried. */
 enum journal_status etcd_calls_run(struct etcd_calls *calls, struct etcd_log *log, int64_t bound_ms,

@@ -192,11 +192,45 @@ static bool take_lead(struct etcd_log *log, const struct etcd_answer *answer)
         log->base.index > log->last) {
         return etcd_log_end(log, JOURNAL_BEHIND);
     }
-    if (was_known) {
-        return etcd_log_end(log, JOURNAL_CORRUPT); /* the log ends before our last entry */
+    /* The log ends before our last entry, or another broker took over and wrote nothing yet. Who
+     * was silent for long was the leader before. */
+    return etcd_log_end(log, was_known ? JOURNAL_CORRUPT : JOURNAL_DEPOSED);
+}
+
+/* ---- resigning */
+
+enum journal_status etcd_log_resign(struct etcd_log *log, uint64_t epoch,
+                                    const struct journal_leader *as)
+{
+    if (log->epoch == 0 || epoch != log->epoch) {
+        return JOURNAL_DEPOSED;
     }
-    send_claim(log); /* another broker took over meanwhile, and wrote nothing yet */
-    return true;
+    assert(as->epoch == epoch);
+    log->claim = etcd_leader_of(as, 0);
+    const struct etcd_request request = {
+        .method = ETCD_TXN,
+        .compare_count = 1,
+        .compares = {leader_is(log)},
+        .then_count = 1,
+        .then = {put(&log->leader_key, etcd_leader_bytes(&log->claim))},
+        .otherwise_count = 1,
+        .otherwise = {get(&log->leader_key)},
+    };
+    log->operation = ETCD_LOG_RESIGNING;
+    etcd_log_set_request(log, &request);
+    return JOURNAL_OK;
+}
+
+/* The own last word is there after the first copy, or after an earlier one. */
+static bool take_resign(struct etcd_log *log, const struct etcd_answer *answer)
+{
+    const struct etcd_bytes leader = etcd_answer_value(answer, etcd_key_bytes(&log->leader_key));
+    log->epoch = 0;
+    log->frozen.is_set = false;
+    if (answer->succeeded || etcd_bytes_equal(leader, etcd_leader_bytes(&log->claim))) {
+        return etcd_log_end(log, JOURNAL_OK);
+    }
+    return etcd_log_end(log, etcd_log_note(log, answer) ? JOURNAL_DEPOSED : JOURNAL_CORRUPT);
 }
 
 /* ---- appending */
@@ -319,6 +353,8 @@ static bool take_answer(struct etcd_log *log, const struct etcd_answer *answer)
         return take_open(log, answer);
     case ETCD_LOG_LEADING:
         return take_lead(log, answer);
+    case ETCD_LOG_RESIGNING:
+        return take_resign(log, answer);
     case ETCD_LOG_APPENDING:
         return take_append(log, answer);
     case ETCD_LOG_CUTTING_BASE:
@@ -379,7 +415,7 @@ enum journal_status etcd_log_give_up(struct etcd_log *log)
     enum journal_status status = JOURNAL_UNAVAILABLE;
     if (log->is_no_space) {
         status = JOURNAL_FULL;
-    } else if (log->may_be_in && !is_read) {
+    } else if (log->may_be_in || is_read) {
         status = JOURNAL_UNKNOWN;
     }
     if (is_append && !log->may_be_in) {

@@ -41,11 +41,16 @@ void etcd_log_destroy(struct etcd_log **self);
  * caller's newest entry (index 0 without bytes: none). */
 void etcd_log_open(struct etcd_log *log, const struct journal_base *last,
                    const struct journal_entry *entry);
-/* Begins to take the lead over, after etcd_log_open(). `me->epoch` is the least epoch to lead
- * under. `mark` is 64 random bits of this start. BEHIND: the log has entries after `last_index`.
- * CORRUPT: the log ends before it. */
+/* Begins to take the lead over, after etcd_log_open(), from the leader that was seen last.
+ * `me->epoch` is the least epoch to lead under. `mark` is 64 random bits of this start. BEHIND: the
+ * log has entries after `last_index`. CORRUPT: the log ends before it. DEPOSED: another broker was
+ * faster. */
 void etcd_log_lead(struct etcd_log *log, uint64_t last_index, const struct journal_leader *me,
                    uint64_t mark);
+/* Begins to give the lead up, and leaves `as` in the place of the leader, under the own epoch. No
+ * append of this broker is taken after that. Returns OK, or DEPOSED at once. */
+enum journal_status etcd_log_resign(struct etcd_log *log, uint64_t epoch,
+                                    const struct journal_leader *as);
 /* Begins to append 1 to ETCD_LOG_GROUP_MAX entries. Returns OK, or at once DEPOSED (not leading
  * under `epoch`), TOO_LARGE, or CORRUPT (an append without an answer had other bytes). */
 enum journal_status etcd_log_append(struct etcd_log *log, uint64_t epoch,
@@ -70,7 +75,7 @@ bool etcd_log_take(struct etcd_log *log, enum grpc_outcome outcome,
 /* Returns the result of the operation, once etcd_log_take() has returned false. */
 enum journal_status etcd_log_status(const struct etcd_log *log);
 /* Ends an operation that is not decided. Returns FULL (the quota is reached), UNKNOWN (a copy may
- * be executed later), or UNAVAILABLE (none can be). */
+ * be executed later, or a read was not answered), or UNAVAILABLE (no copy can be). */
 enum journal_status etcd_log_give_up(struct etcd_log *log);
 
 /* Returns the own epoch, 0 while not leading. */

@@ -9,6 +9,7 @@ enum etcd_log_operation {
     ETCD_LOG_IDLE,
     ETCD_LOG_OPENING,
     ETCD_LOG_LEADING,
+    ETCD_LOG_RESIGNING,
     ETCD_LOG_APPENDING,
     ETCD_LOG_CUTTING_BASE,    /* the new base is put */
     ETCD_LOG_CUTTING_KEYS,    /* entries before it are deleted */
@@ -43,7 +44,7 @@ struct etcd_log {
     uint64_t epoch; /* under which this process leads; 0: it does not */
     uint64_t last;  /* newest entry, while leading */
 
-    /* Leading. */
+    /* Leading, and resigning. */
     struct etcd_leader claim;
     struct journal_leader me;
     uint64_t mark;

@@ -18,12 +18,13 @@
 enum {
     REQUEST_MS = 300, /* one request of an append, at first */
     READ_MS = 3000,   /* one request of a read, which may bring megabytes */
+    FOLLOW_MS = 500,  /* the same, of a read that waits for the next entry */
     POLL_MS = 50      /* between two reads of an entry that is not there yet */
 };
 
 /* An operation that a caller waits for. */
 struct job {
-    enum { JOB_LEAD, JOB_APPEND, JOB_TRUNCATE, JOB_READ, JOB_LOOK } kind;
+    enum { JOB_LEAD, JOB_RESIGN, JOB_APPEND, JOB_TRUNCATE, JOB_READ, JOB_FOLLOW, JOB_LOOK } kind;
     uint64_t index, epoch, mark;
     const struct journal_leader *me;
     const struct journal_entry *entries;
@@ -54,11 +55,14 @@ static enum journal_status begin(struct engine *engine, const struct job *job)
     case JOB_LEAD:
         etcd_log_lead(engine->log, job->index, job->me, job->mark);
         return JOURNAL_OK;
+    case JOB_RESIGN:
+        return etcd_log_resign(engine->log, job->epoch, job->me);
     case JOB_APPEND:
         return etcd_log_append(engine->log, job->epoch, job->entries, job->count);
     case JOB_TRUNCATE:
         return etcd_log_truncate(engine->log, job->epoch, job->base);
     case JOB_READ:
+    case JOB_FOLLOW:
         etcd_log_read(engine->log, job->index);
         return JOURNAL_OK;
     case JOB_LOOK:
@@ -76,11 +80,20 @@ static int64_t bound_of(const struct job *job)
         return JOURNAL_ETCD_APPEND_MS;
     case JOB_TRUNCATE:
         return JOURNAL_ETCD_CUT_MS;
+    case JOB_RESIGN:
+        return JOURNAL_ETCD_RESIGN_MS;
+    case JOB_FOLLOW:
+        return JOURNAL_ETCD_FOLLOW_MS;
     case JOB_LEAD:
     case JOB_READ:
         break;
     }
     return JOURNAL_ETCD_START_MS;
+}
+
+static int64_t patience_of(const struct job *job)
+{
+    return job->kind == JOB_READ ? READ_MS : job->kind == JOB_FOLLOW ? FOLLOW_MS : REQUEST_MS;
 }
 
 /* An etcd at its quota still answers looks. An append alone shows that entries are taken again. */
@@ -102,10 +115,14 @@ static void note_away(struct engine *engine, const struct job *job, enum journal
 
 static void run_job(struct engine *engine, struct job *job)
 {
+    const int64_t began_ns = clock_monotonic_ns();
     enum journal_status status = begin(engine, job);
     if (status == JOURNAL_OK) {
-        status = etcd_calls_run(engine->calls, engine->log, bound_of(job),
-                                job->kind == JOB_READ ? READ_MS : REQUEST_MS);
+        status = etcd_calls_run(engine->calls, engine->log, bound_of(job), patience_of(job));
+    }
+    if (status == JOURNAL_OK && (job->kind == JOB_APPEND || job->kind == JOB_LEAD) &&
+        engine->start.led_ns != NULL) {
+        atomic_store(engine->start.led_ns, began_ns);
     }
     if (job->kind == JOB_APPEND || job->kind == JOB_LOOK) {
         note_away(engine, job, status);
@@ -189,6 +206,13 @@ static enum journal_status engine_lead(void *self, uint64_t last_index,
     return status;
 }
 
+static enum journal_status engine_resign(void *self, uint64_t epoch,
+                                         const struct journal_leader *as)
+{
+    struct job job = {.kind = JOB_RESIGN, .epoch = epoch, .me = as};
+    return wait_for(self, &job);
+}
+
 static enum journal_status engine_append(void *self, uint64_t epoch,
                                          const struct journal_entry *entries, size_t count)
 {
@@ -217,7 +241,7 @@ static enum journal_status engine_next(void *self, uint64_t index, struct journa
     struct engine *engine = self;
     const int64_t end_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
     while (!is_kept(engine, index, ret_entry)) {
-        struct job job = {.kind = JOB_READ, .index = index};
+        struct job job = {.kind = timeout_ms > 0 ? JOB_FOLLOW : JOB_READ, .index = index};
         const enum journal_status status = wait_for(engine, &job);
         if (status == JOURNAL_UNAVAILABLE && clock_monotonic_ns() < end_ns) {
             const struct timespec pause = {.tv_nsec = POLL_MS * NS_PER_MS};
@@ -311,6 +335,7 @@ enum journal_status journal_etcd_open(const struct journal_etcd_start *start,
         .append = engine_append,
         .next = engine_next,
         .leader = engine_leader,
+        .resign = engine_resign,
         .truncate = engine_truncate,
         .destroy = engine_destroy,
     };

@@ -20,6 +20,8 @@ enum {
     JOURNAL_ETCD_APPEND_MS = 1500, /* an append is answered within this time, or UNKNOWN */
     JOURNAL_ETCD_START_MS = 10000, /* the bound of what a start does */
     JOURNAL_ETCD_CUT_MS = 200,     /* a truncation ends with UNKNOWN then; the next goes on */
+    JOURNAL_ETCD_FOLLOW_MS = 1000, /* a read that waits for an entry ends with UNKNOWN then */
+    JOURNAL_ETCD_RESIGN_MS = 500,  /* the leader is then gone without a word */
     JOURNAL_ETCD_LOOK_MS = 1000    /* between two looks at the leader */
 };
 
@@ -37,6 +39,9 @@ struct journal_etcd_start {
     void *context;
     /* Is true while etcd takes no entry: no quorum, or no answer. May be NULL. */
     atomic_bool *is_away;
+    /* Monotonic time when the newest append that etcd took began: no other broker led then. 0: none
+     * yet. May be NULL. */
+    atomic_llong *led_ns;
 };
 
 /* Checks the versions of the members that answer, opens or makes the market's log, and starts the

@@ -15,38 +15,80 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
-    LEAD_TRIES = 50, /* another broker may append, or a read be out of date, between two steps */
     HOST_SIZE = 256,
-    HOME_HEX = 16 /* of a leader's name: the digits that stand for its folder */
+    HOME_HEX = 16, /* of a leader's name: the digits that stand for its folder */
+    RESIGNED_PID = 0
+};
+
+/* A replicated folder is one that is brought to the end of the journal on etcd. */
+struct replicated {
+    struct storage *store;
+    struct exchange *exchange;
+    const struct broker_config *config;
+    struct group *group;
+    uint64_t epoch;   /* of the folder's last entry; 0: it has none */
+    uint64_t first;   /* the folder's last entry at the start */
+    bool is_starting; /* no tick of that epoch has a state yet: its core does not run */
+    bool has_foreign; /* another broker led since this folder's own last run */
+    char home[HOME_HEX + 1];
 };
 
 /* ---- who leads */
 
-/* A leader's name is HOME/PID, where HOME stands for the machine and the folder. */
-static void name_me(const struct storage *store, const char *address, struct journal_leader *me)
+/* The digits stand for the machine, the folder, and the rank, which differs where the names of
+ * machines and folders do not. */
+static void name_home(const struct storage *store, unsigned rank, char ret_home[HOME_HEX + 1])
 {
     char host[HOST_SIZE] = "";
-    char home[HOME_HEX + 1];
     struct sha256 hash;
+    const uint8_t rank_byte = (uint8_t)rank;
     (void)gethostname(host, sizeof host - 1); /* "" is a name, too */
     sha256_start(&hash);
     sha256_add(&hash, host, strlen(host) + 1);
-    sha256_add(&hash, store->folder, strlen(store->folder));
+    sha256_add(&hash, store->folder, strlen(store->folder) + 1);
+    sha256_add(&hash, &rank_byte, 1);
     const struct hash32 sum = sha256_end(&hash);
-    text_hex(sum.bytes, HOME_HEX / 2, home);
-    *me = (struct journal_leader){.epoch = store->epoch};
-    (void)snprintf(me->broker, sizeof me->broker, "%s/%ld", home, (long)getpid());
+    text_hex(sum.bytes, HOME_HEX / 2, ret_home);
+}
+
+/* A leader's name is HOME/PID. */
+static void name_me(const struct replicated *replicated, const char *address,
+                    struct journal_leader *me)
+{
+    *me = (struct journal_leader){.epoch = replicated->store->epoch};
+    (void)snprintf(me->broker, sizeof me->broker, "%s/%ld", replicated->home, (long)getpid());
     (void)snprintf(me->address, sizeof me->address, "%.120s", address);
 }
 
-static bool is_of_this_folder(const struct journal_leader *leader, const struct journal_leader *me)
+static void name_resigned(const struct journal_leader *leader, struct journal_leader *ret_resigned)
 {
-    return leader->epoch == 0 || strncmp(leader->broker, me->broker, HOME_HEX + 1) == 0;
+    const size_t length = strcspn(leader->broker, "/");
+    *ret_resigned = (struct journal_leader){.epoch = leader->epoch};
+    (void)snprintf(ret_resigned->broker, sizeof ret_resigned->broker, "%.*s/%d", (int)length,
+                   leader->broker, RESIGNED_PID);
+}
+
+bool replicated_is_resigned(const struct journal_leader *leader)
+{
+    const char *slash = strchr(leader->broker, '/');
+    return slash != NULL && strcmp(slash, "/0") == 0;
+}
+
+static bool is_of_this_folder(const struct replicated *replicated,
+                              const struct journal_leader *leader)
+{
+    return leader->epoch == 0 || (strncmp(leader->broker, replicated->home, HOME_HEX) == 0 &&
+                                  leader->broker[HOME_HEX] == '/');
+}
+
+bool replicated_is_free(const struct replicated *replicated, const struct journal_leader *leader)
+{
+    return is_of_this_folder(replicated, leader) || replicated_is_resigned(leader);
 }
 
 /* A deposed broker must not answer from a state that others have left behind. */
@@ -54,20 +96,12 @@ static void is_deposed(void *context, const struct journal_leader *leader)
 {
     (void)context;
     fatal_deposed("another broker leads this market (%s%s%s, epoch %" PRIu64
-                  "); stopped, nothing unacknowledged was sent",
+                  "); stopped, nothing unacknowledged was sent; started again, this broker follows",
                   leader->broker, leader->address[0] == '\0' ? "" : " at ", leader->address,
                   leader->epoch);
 }
 
 /* ---- following */
-
-/* A follower brings a folder to the end of the journal. */
-struct follower {
-    struct storage *store;
-    struct exchange *exchange;
-    uint64_t epoch; /* of the folder's last entry; 0: it has none */
-    struct problem *problem;
-};
 
 /* The audit log of this folder records every start that wrote entries, and every change of limits,
  * whichever broker it was. */
@@ -80,22 +114,21 @@ static void note_start(struct storage *store, uint64_t epoch)
     storage_note(store, &begun);
 }
 
-static void note_limits(const struct follower *follower, const struct exchange_set_limits *set)
+static void note_limits(const struct replicated *replicated, const struct exchange_set_limits *set)
 {
-    const struct exchange_limits old = exchange_limits_now(follower->exchange);
+    const struct exchange_limits old = exchange_limits_now(replicated->exchange);
     struct act changed = {.kind = ACT_LIMITS, .account = EXCHANGE_NO_ACCOUNT, .state = set->rules};
-    if (exchange_rules(follower->exchange) != 0) {
+    if (exchange_rules(replicated->exchange) != 0) {
         config_limits_text(&old, &set->limits, changed.text, sizeof changed.text);
-        storage_note(follower->store, &changed);
+        storage_note(replicated->store, &changed);
     }
 }
 
 /* Applies one command of the entry, and adds it to the group. */
-static bool follow_command(const struct follower *follower, const struct entry_command *command,
-                           struct group *group)
+static bool follow_command(struct replicated *replicated, const struct entry_command *command,
+                           struct group *group, struct problem *ret_problem)
 {
-    struct exchange *exchange = follower->exchange;
-    struct problem *ret_problem = follower->problem;
+    struct exchange *exchange = replicated->exchange;
     const struct id128 cluster = exchange_cluster(exchange);
     const uint64_t index = exchange_index(exchange) + 1;
     struct request *request = request_create();
@@ -112,9 +145,20 @@ static bool follow_command(const struct follower *follower, const struct entry_c
                     index, exchange_rules(exchange), (int)EXCHANGE_RULES);
         return false;
     }
+    if (!replay_state_agrees(exchange, command)) {
+        problem_set(ret_problem,
+                    "STATE: before command %" PRIu64 " this broker has another state than the "
+                    "leader; stopped. One of the two computes wrongly: compare both folders with "
+                    "bourse-broker replay --verify",
+                    index);
+        return false;
+    }
+    replicated->is_starting =
+        replicated->is_starting &&
+        !(command->kind == ENTRY_TICK && command->payload_length == TRANSLATE_STATE_BYTES);
     const bool is_read = translate_entry(command, index, &cluster, &request->translation);
     if (is_read && command->kind == ENTRY_LIMITS) {
-        note_limits(follower, &request->translation.command.set_limits);
+        note_limits(replicated, &request->translation.command.set_limits);
     }
     if (!is_read ||
         exchange_step(exchange, &request->translation.command, &group->effects) != EXCHANGE_OK) {
@@ -124,10 +168,10 @@ static bool follow_command(const struct follower *follower, const struct entry_c
     return true;
 }
 
-static bool follow_group(struct follower *follower, size_t length, struct group *group)
+static bool follow_group(struct replicated *replicated, size_t length, struct group *group,
+                         struct problem *ret_problem)
 {
-    struct storage *store = follower->store;
-    struct problem *ret_problem = follower->problem;
+    struct storage *store = replicated->store;
     struct entry_head head;
     struct entry_command command;
     size_t position = 0;
@@ -141,12 +185,13 @@ static bool follow_group(struct follower *follower, size_t length, struct group 
         return false;
     }
     group->first_command = head.first_command;
-    if (head.epoch != follower->epoch) {
+    if (head.epoch != replicated->epoch) {
         note_start(store, head.epoch);
+        replicated->is_starting = true;
     }
     while (entry_next(store->buffer, length, &position, &command)) {
         if (group->command_count == GROUP_COMMANDS_MAX ||
-            !follow_command(follower, &command, group)) {
+            !follow_command(replicated, &command, group, ret_problem)) {
             return false;
         }
     }
@@ -161,58 +206,74 @@ static bool follow_group(struct follower *follower, size_t length, struct group 
         problem_set(ret_problem, "the disk is full");
         return false;
     }
-    follower->epoch = head.epoch;
+    replicated->epoch = head.epoch;
     return true;
 }
 
-static bool follow_entry(struct follower *follower, const struct journal_entry *entry)
+static bool follow_entry(struct replicated *replicated, const struct journal_entry *entry,
+                         struct problem *ret_problem)
 {
-    struct group *group = entry->length <= ENTRY_MAX_BYTES ? group_create() : NULL;
-    if (group == NULL) {
-        problem_set(follower->problem, "entry %" PRIu64 " on etcd is too large, or memory is short",
-                    entry->index);
+    struct storage *store = replicated->store;
+    struct act notes[STORAGE_NOTES_MAX];
+    if (entry->length > ENTRY_MAX_BYTES) {
+        problem_set(ret_problem, "entry %" PRIu64 " on etcd is too large", entry->index);
         return false;
     }
-    memcpy(follower->store->buffer, entry->bytes, entry->length);
-    const bool good = follow_group(follower, entry->length, group);
-    group_destroy(&group);
-    return good;
-}
-
-/* Reads and applies all entries after the folder's last one. */
-static bool read_on(struct follower *follower)
-{
-    struct storage *store = follower->store;
-    for (;;) {
-        struct journal_entry entry;
-        const enum journal_status status =
-            journal_next(store->replicated, store->last.index + 1, &entry, 0);
-        if (status == JOURNAL_UNAVAILABLE) {
-            return true; /* whether this is the end, the lead tells */
-        }
-        if (status != JOURNAL_OK) {
-            problem_set(follower->problem, "entry %" PRIu64 " cannot be read from etcd: %s",
-                        store->last.index + 1, journal_status_text(status));
-            return false;
-        }
-        if (!follow_entry(follower, &entry)) {
-            return false;
-        }
-    }
-}
-
-/* The notes of this start wait meanwhile: they belong beside its own first entry. */
-static bool catch_up(struct follower *follower)
-{
-    struct storage *store = follower->store;
-    struct act notes[STORAGE_NOTES_MAX];
+    /* The notes of this start wait meanwhile: they belong beside its own first entry. */
     const size_t count = store->note_count;
     memcpy(notes, store->notes, sizeof notes);
     store->note_count = 0;
-    const bool good = read_on(follower);
+    memcpy(store->buffer, entry->bytes, entry->length);
+    const bool good = follow_group(replicated, entry->length, replicated->group, ret_problem);
+    group_clear(replicated->group);
     memcpy(store->notes, notes, sizeof notes);
     store->note_count = count;
     return good;
+}
+
+enum replicated_turn replicated_follow(struct replicated *replicated, int timeout_ms,
+                                       struct problem *ret_problem)
+{
+    struct storage *store = replicated->store;
+    struct journal_entry entry;
+    const enum journal_status status =
+        journal_next(store->replicated, store->last.index + 1, &entry, timeout_ms);
+    switch (status) {
+    case JOURNAL_OK:
+        return follow_entry(replicated, &entry, ret_problem) ? REPLICATED_NEWS : REPLICATED_FAILED;
+    case JOURNAL_UNAVAILABLE:
+        return REPLICATED_QUIET;
+    case JOURNAL_UNKNOWN:
+        return REPLICATED_DEAF;
+    case JOURNAL_BEHIND:
+        problem_set(ret_problem,
+                    "etcd no longer has entry %" PRIu64
+                    ", which comes after this folder's last one: make the folder anew from a "
+                    "backup of another broker, with bourse-broker cluster join",
+                    store->last.index + 1);
+        return REPLICATED_FAILED;
+    case JOURNAL_DEPOSED:
+    case JOURNAL_FULL:
+    case JOURNAL_TOO_LARGE:
+    case JOURNAL_CORRUPT:
+        break;
+    }
+    problem_set(ret_problem, "entry %" PRIu64 " cannot be read from etcd: %s",
+                store->last.index + 1, journal_status_text(status));
+    return REPLICATED_FAILED;
+}
+
+bool replicated_is_starting(const struct replicated *replicated)
+{
+    return replicated->is_starting;
+}
+
+/* A journal that nobody has led has a leader of epoch 0. */
+bool replicated_leader(struct replicated *replicated, struct journal_leader *ret_leader)
+{
+    *ret_leader = (struct journal_leader){.epoch = 0};
+    const enum journal_status status = journal_leader(replicated->store->replicated, ret_leader);
+    return status == JOURNAL_OK || status == JOURNAL_UNAVAILABLE;
 }
 
 /* The chain makes one entry vouch for all before it. */
@@ -235,8 +296,9 @@ static bool check_last(struct storage *store, struct problem *ret_problem)
                     store->last.index);
     } else if (status == JOURNAL_BEHIND) {
         problem_set(ret_problem,
-                    "etcd no longer has entry %" PRIu64 ", where this folder ends: restore a newer "
-                    "backup, or start the broker that led last",
+                    "etcd no longer has entry %" PRIu64
+                    ", where this folder ends: make the folder anew from a newer backup, with "
+                    "bourse-broker cluster join, or start the broker that led last",
                     store->last.index);
     } else {
         problem_set(ret_problem,
@@ -260,7 +322,8 @@ static bool open_journal(struct storage *store, const struct broker_config *conf
         .cluster = store->genesis.cluster,
         .last = {.index = store->last.index, .chain = store->last.chain},
         .deposed = is_deposed,
-        .is_away = &store->is_away};
+        .is_away = &store->is_away,
+        .led_ns = &store->led_ns};
     if (!adopt && !etcd_mark_read(store->folder, &start.etcd_cluster, ret_problem)) {
         return false;
     }
@@ -276,29 +339,6 @@ static bool open_journal(struct storage *store, const struct broker_config *conf
            etcd_mark_write(store->folder, etcd_cluster, ret_problem);
 }
 
-static bool take_over(struct follower *follower, const struct journal_leader *me,
-                      uint64_t *ret_epoch)
-{
-    struct storage *store = follower->store;
-    const struct timespec pause = {.tv_nsec = 100000000};
-    enum journal_status status = JOURNAL_BEHIND;
-    for (unsigned i = 0; i < LEAD_TRIES && status == JOURNAL_BEHIND; i++) {
-        if (i > 0) {
-            (void)nanosleep(&pause, NULL); /* an early end only causes an early try */
-        }
-        if (!catch_up(follower)) {
-            return false;
-        }
-        status = journal_lead(store->replicated, store->last.index, me, ret_epoch);
-    }
-    if (status != JOURNAL_OK) {
-        problem_set(follower->problem,
-                    "the journal on etcd cannot be led after entry %" PRIu64 ": %s",
-                    store->last.index, journal_status_text(status));
-    }
-    return status == JOURNAL_OK;
-}
-
 /* The entries of this disk carry the epoch of etcd. */
 static bool lead_here(struct storage *store, uint64_t epoch, struct problem *ret_problem)
 {
@@ -312,40 +352,49 @@ static bool lead_here(struct storage *store, uint64_t epoch, struct problem *ret
     return true;
 }
 
-static bool join(struct storage *store, struct exchange *exchange,
-                 const struct broker_config *config, bool adopt, struct problem *ret_problem)
+struct replicated *replicated_open(struct storage *store, struct exchange *exchange,
+                                   const struct broker_config *config, bool adopt,
+                                   struct problem *ret_problem)
 {
-    struct journal_leader me;
+    struct replicated *replicated = calloc(1, sizeof *replicated);
     struct journal_leader before = {.epoch = 0};
-    struct follower follower = {.store = store, .exchange = exchange, .problem = ret_problem};
-    uint64_t epoch = 0;
-    const uint64_t first = store->last.index;
-    name_me(store, config->advertise[0] != '\0' ? config->advertise : config->listen, &me);
-    if (!open_journal(store, config, adopt, &follower.epoch, ret_problem) ||
+    if (replicated != NULL) {
+        *replicated = (struct replicated){.store = store,
+                                          .exchange = exchange,
+                                          .config = config,
+                                          .group = group_create(),
+                                          .first = store->last.index};
+    }
+    if (replicated == NULL || replicated->group == NULL) {
+        problem_set(ret_problem, "out of memory");
+        replicated_close(&replicated);
+        return NULL;
+    }
+    name_home(store, config->cluster_rank, replicated->home);
+    if (!open_journal(store, config, adopt, &replicated->epoch, ret_problem) ||
         !check_last(store, ret_problem)) {
-        return false;
+        replicated_close(&replicated);
+        return NULL;
     }
-    (void)journal_leader(store->replicated, &before); /* a hint; without it nobody led before */
-    if (!take_over(&follower, &me, &epoch) || !lead_here(store, epoch, ret_problem)) {
-        return false;
-    }
-    if (!is_of_this_folder(&before, &me)) {
-        store->last_run_ns = 0; /* another broker ran after this folder's */
-    }
-    store->trim = trim_start(first, store->last.index);
-    log_info("leads the journal on etcd under epoch %" PRIu64 ", after entry %" PRIu64 "; %" PRIu64
-             " entries were read from etcd",
-             epoch, store->last.index, store->last.index - first);
-    return true;
+    /* The answer is a hint; without it nobody led before. */
+    replicated->has_foreign =
+        replicated_leader(replicated, &before) && !is_of_this_folder(replicated, &before);
+    return replicated;
 }
 
-bool replicated_join(struct storage *store, struct exchange *exchange,
-                     const struct broker_config *config, bool adopt, struct problem *ret_problem)
+void replicated_close(struct replicated **self)
+{
+    struct replicated *replicated = *self;
+    if (replicated != NULL) {
+        group_destroy(&replicated->group);
+        free(replicated);
+        *self = NULL;
+    }
+}
+
+bool replicated_check_alone(struct storage *store, bool adopt, struct problem *ret_problem)
 {
     uint64_t etcd_cluster = 0;
-    if (config->etcd.member_count > 0) {
-        return join(store, exchange, config, adopt, ret_problem);
-    }
     if (adopt) {
         return etcd_mark_remove(store->folder, ret_problem);
     }
@@ -361,6 +410,60 @@ bool replicated_join(struct storage *store, struct exchange *exchange,
         return false;
     }
     return true;
+}
+
+/* ---- leading */
+
+enum journal_status replicated_lead(struct replicated *replicated, const char *address,
+                                    struct problem *ret_problem)
+{
+    struct storage *store = replicated->store;
+    struct journal_leader me;
+    uint64_t epoch = 0;
+    name_me(replicated, address, &me);
+    const enum journal_status status =
+        journal_lead(store->replicated, store->last.index, &me, &epoch);
+    if (status != JOURNAL_OK) {
+        if (status == JOURNAL_CORRUPT) {
+            problem_set(ret_problem,
+                        "the journal on etcd cannot be led: it ends before entry %" PRIu64
+                        ", which this folder has, or another program wrote to it",
+                        store->last.index);
+        }
+        replicated->has_foreign =
+            replicated->has_foreign || status == JOURNAL_BEHIND || status == JOURNAL_DEPOSED;
+        return status;
+    }
+    if (!lead_here(store, epoch, ret_problem)) {
+        return JOURNAL_CORRUPT;
+    }
+    if (replicated->has_foreign) {
+        store->last_run_ns = 0;
+    }
+    store->trim = trim_start(replicated->first, store->last.index);
+    store->leads = me;
+    store->leads.epoch = epoch;
+    log_info("leads the journal on etcd under epoch %" PRIu64 ", after entry %" PRIu64 "; %" PRIu64
+             " entries were read from etcd",
+             epoch, store->last.index, store->last.index - replicated->first);
+    return JOURNAL_OK;
+}
+
+/* Followers wait for silence when etcd does not answer, as after a kill. */
+void replicated_resign(struct storage *store)
+{
+    struct journal_leader resigned;
+    if (store->replicated == NULL || store->leads.epoch == 0) {
+        return;
+    }
+    name_resigned(&store->leads, &resigned);
+    const enum journal_status status = journal_resign(store->replicated, store->epoch, &resigned);
+    if (status == JOURNAL_OK) {
+        log_info("gave the lead up after entry %" PRIu64, store->last.index);
+    } else {
+        log_warning("the lead could not be given up: %s; brokers that follow wait for silence",
+                    journal_status_text(status));
+    }
 }
 
 /* ---- trimming */

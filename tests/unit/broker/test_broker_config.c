@@ -58,6 +58,24 @@ START_TEST(the_journal_may_be_on_etcd)
 }
 END_TEST
 
+#define ON_ETCD                                                                                    \
+    "journal: {etcd: ['https://a:1'], ca: /c/ca.pem, certificate: /c/b.pem, key: /c/b.key}\n"
+
+START_TEST(a_broker_of_a_cluster_has_a_rank)
+{
+    ck_assert_msg(parse(ON_ETCD), "%s", problem.text);
+    ck_assert_uint_eq(config.cluster_rank, 0);
+    ck_assert_msg(parse(ON_ETCD "cluster: {rank: 9, address: 'tcp://b.example:4770'}\n"), "%s",
+                  problem.text);
+    ck_assert_uint_eq(config.cluster_rank, 9);
+    ck_assert_str_eq(config.cluster_address, "tcp://b.example:4770");
+    ck_refused("cluster: {rank: 1}\n", "journal.etcd");
+    ck_refused(ON_ETCD "cluster: {rank: 10}\n", "rank");
+    ck_refused(ON_ETCD "cluster: {address: 'tcp://b.example:4770'}\n", "rank");
+    ck_refused(ON_ETCD "cluster: {rank: 1, address: 'tcp://b.example:*'}\n", "port");
+}
+END_TEST
+
 START_TEST(an_etcd_without_tls_or_files_is_refused)
 {
     static const char files[] = "\n  ca: /a\n  certificate: /b\n  key: /c\n";
@@ -273,6 +291,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, an_empty_file_means_the_defaults);
     tcase_add_test(tests, the_journal_may_be_on_etcd);
+    tcase_add_test(tests, a_broker_of_a_cluster_has_a_rank);
     tcase_add_test(tests, an_etcd_without_tls_or_files_is_refused);
     tcase_add_test(tests, by_default_no_account_may_have_all_subtasks);
     tcase_add_test(tests, every_key_is_read);

@@ -61,6 +61,40 @@ START_TEST(a_start_is_told_to_leave_a_snapshot)
 }
 END_TEST
 
+/* Rebuilds the market up to entry `last` with a fresh exchange. */
+static struct exchange *replayed(uint64_t last, bool *ret_good)
+{
+    sqlite3 *database;
+    const struct exchange_limits limits = exchange_limits_default();
+    struct exchange *exchange = exchange_create(&limits);
+    ck_assert_int_eq(sqlite3_open(market.database, &database), SQLITE_OK);
+    *ret_good = snapshots_apply(database, exchange, 1, last, &problem);
+    ck_assert_int_eq(sqlite3_close(database), SQLITE_OK);
+    return exchange;
+}
+
+/* A tick may say what state the broker had that wrote it. */
+START_TEST(a_state_in_a_tick_is_compared)
+{
+    bool good = false;
+    struct exchange *exchange = replayed(SMALL_MARKET_ENTRIES, &good);
+    ck_assert(good);
+    struct hash32 state = exchange_state_hash(exchange);
+    exchange_destroy(&exchange);
+    state.bytes[31] ^= (uint8_t)_i;
+    const struct entry_command tick = {.log_time_ns = INT64_MAX / 2,
+                                       .account = UINT32_MAX,
+                                       .kind = ENTRY_TICK,
+                                       .payload = state.bytes,
+                                       .payload_length = sizeof state.bytes};
+    (void)small_market_go_on(&market, &tick, 1);
+    exchange = replayed(SMALL_MARKET_ENTRIES + 1, &good);
+    ck_assert_int_eq(good, _i == 0);
+    ck_assert(good || strstr(problem.text, "another state") != NULL);
+    exchange_destroy(&exchange);
+}
+END_TEST
+
 START_TEST(what_cannot_be_read_is_no_difference)
 {
     struct replay_summary summary;
@@ -89,6 +123,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, a_start_is_told_to_leave_a_snapshot);
+    tcase_add_loop_test(tests, a_state_in_a_tick_is_compared, 0, 2);
     tcase_add_test(tests, what_cannot_be_read_is_no_difference);
     tcase_add_test(tests, a_journal_without_an_entry_is_a_difference);
     suite_add_tcase(suite, tests);

@@ -122,6 +122,73 @@ START_TEST(the_former_leader_is_fenced)
 }
 END_TEST
 
+/* Silence was the first one's, so the third must look how long the second is silent. */
+START_TEST(who_was_not_first_does_not_lead)
+{
+    CLEANUP(etcd_log_destroy) struct etcd_log *first = leading(0, 1);
+    CLEANUP(etcd_log_destroy) struct etcd_log *third = etcd_log_create(&market);
+    ck_assert_int_eq(append(first, 1, "one"), JOURNAL_OK);
+    open_log(third); /* knows the first as the leader */
+    CLEANUP(etcd_log_destroy) struct etcd_log *second = leading(1, 2);
+    etcd_log_lead(third, 1, &somebody, 3);
+    ck_assert_int_eq(finish(third), JOURNAL_DEPOSED);
+    ck_assert_uint_eq(etcd_log_leader(third)->epoch, 2);
+    ck_assert_int_eq(append(second, 2, "two"), JOURNAL_OK);
+    etcd_log_lead(third, 1, &somebody, 4);
+    ck_assert_int_eq(finish(third), JOURNAL_BEHIND);
+}
+END_TEST
+
+static const struct journal_leader gone = {.epoch = 1, .broker = "b/0"};
+
+START_TEST(who_resigned_appends_no_more_and_says_so)
+{
+    CLEANUP(etcd_log_destroy) struct etcd_log *first = leading(0, 1);
+    CLEANUP(etcd_log_destroy) struct etcd_log *second = etcd_log_create(&market);
+    ck_assert_int_eq(append(first, 1, "one"), JOURNAL_OK);
+    open_log(second);
+    ck_assert_int_eq(etcd_log_resign(first, 1, &gone), JOURNAL_OK);
+    if (_i == 1) { /* the answer is lost, and the request was executed */
+        enum etcd_method method;
+        size_t length;
+        const uint8_t *request = etcd_log_request(first, &method, &length);
+        etcd_model_execute(&model, method, request, length, &last_answer);
+        ck_assert(etcd_log_take(first, GRPC_LOST, NULL));
+    }
+    ck_assert_int_eq(finish(first), JOURNAL_OK);
+    ck_assert_int_eq(append(first, 2, "late"), JOURNAL_DEPOSED);
+    etcd_log_look(second);
+    ck_assert_int_eq(finish(second), JOURNAL_OK);
+    ck_assert_str_eq(etcd_log_leader(second)->broker, "b/0");
+    ck_assert_uint_eq(etcd_log_leader(second)->epoch, 1);
+    etcd_log_lead(second, 1, &somebody, 2);
+    ck_assert_int_eq(finish(second), JOURNAL_OK);
+    ck_assert_int_eq(append(second, 2, "two"), JOURNAL_OK);
+}
+END_TEST
+
+START_TEST(who_was_deposed_cannot_resign)
+{
+    CLEANUP(etcd_log_destroy) struct etcd_log *first = leading(0, 1);
+    CLEANUP(etcd_log_destroy) struct etcd_log *second = leading(0, 2);
+    ck_assert_int_eq(etcd_log_resign(first, 1, &gone), JOURNAL_OK);
+    ck_assert_int_eq(finish(first), JOURNAL_DEPOSED);
+    ck_assert_int_eq(etcd_log_resign(first, 1, &gone), JOURNAL_DEPOSED);
+    ck_assert_int_eq(append(second, 1, "one"), JOURNAL_OK);
+}
+END_TEST
+
+START_TEST(a_read_without_an_answer_says_nothing)
+{
+    CLEANUP(etcd_log_destroy) struct etcd_log *log = leading(0, 1);
+    etcd_log_read(log, 1);
+    ck_assert(etcd_log_take(log, GRPC_UNSENT, NULL));
+    ck_assert_int_eq(etcd_log_give_up(log), JOURNAL_UNKNOWN);
+    etcd_log_read(log, 1);
+    ck_assert_int_eq(finish(log), JOURNAL_UNAVAILABLE); /* an answer: it is not there yet */
+}
+END_TEST
+
 START_TEST(who_lacks_entries_does_not_lead)
 {
     CLEANUP(etcd_log_destroy) struct etcd_log *first = leading(0, 1);
@@ -315,6 +382,8 @@ END_TEST
 
 SUITE("etcd_log", setup, NULL, TEST(a_log_is_made_once_and_appended_to),
       TEST(a_log_may_begin_where_a_folder_ends), TEST(the_former_leader_is_fenced),
+      TEST(who_was_not_first_does_not_lead), LOOP(who_resigned_appends_no_more_and_says_so, 0, 2),
+      TEST(who_was_deposed_cannot_resign), TEST(a_read_without_an_answer_says_nothing),
       TEST(who_lacks_entries_does_not_lead), TEST(who_is_behind_a_truncation_does_not_lead),
       LOOP(an_unknown_append_is_resolved_by_the_same_bytes, 1, 3),
       TEST(what_was_never_sent_is_not_unknown), TEST(a_full_etcd_takes_nothing_and_recovers),

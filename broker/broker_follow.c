@@ -1,0 +1,243 @@
+/* A broker whose journal is on etcd follows the leader here, until it leads itself.
+ *
+ * The main thread reads each entry, applies it, and writes it to this disk. A standby answers the
+ * control port meanwhile. When the leader is silent for long, or has resigned, the broker tries to
+ * take the lead. Nothing that a follower applies has an effect outside: it dispatches nothing. */
+#include "broker/broker_internal.h"
+
+#include "base/checked.h"
+#include "broker/fatal.h"
+#include "broker/gateway/standby.h"
+#include "broker/storage/etcd/replicated.h"
+#include "broker/storage/etcd/succession.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+#include "runtime/market.h"
+#include "runtime/notify.h"
+#include "runtime/private_folder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum {
+    TURN_MS = 200, /* the longest wait for one entry: a signal waits so long */
+    ALIVE_MS = 1000
+};
+
+/* A vigil is the state of a broker that follows. */
+struct vigil {
+    struct broker *broker;
+    struct replicated *replicated;
+    struct standby *standby;
+    struct succession succession;
+    struct journal_leader leader;
+    uint64_t next_mark; /* command */
+    int64_t alive_ns;   /* the supervisor heard of this broker */
+};
+
+/* ---------------------------------------------------------------- what a follower tells */
+
+static void tell(struct vigil *vigil)
+{
+    const int64_t now_ns = clock_monotonic_ns();
+    standby_say(vigil->standby, vigil->leader.address,
+                exchange_log_time_ns(vigil->broker->exchange) / NS_PER_MS);
+    if (notify_alive_every_ns() > 0 && now_ns - vigil->alive_ns >= ALIVE_MS * NS_PER_MS) {
+        vigil->alive_ns = now_ns;
+        notify_alive();
+    }
+}
+
+static void tell_leader(const struct journal_leader *leader)
+{
+    log_info("follows %s%s%s, which leads the journal on etcd under epoch %" PRIu64, leader->broker,
+             leader->address[0] == '\0' ? "" : " at ", leader->address, leader->epoch);
+}
+
+/* ---------------------------------------------------------------- entries */
+
+/* The snapshots' thread applies the same entries a second time and compares the state, so a
+ * follower checks itself, too. */
+static void request_snapshot(struct vigil *vigil)
+{
+    struct broker *broker = vigil->broker;
+    const struct journal_last *last = &broker->store.last;
+    if (broker->config.snapshot_every == 0 || last->next_command <= vigil->next_mark) {
+        return;
+    }
+    vigil->next_mark = last->next_command - 1 + broker->config.snapshot_every;
+    struct snapshot_request *request = calloc(1, sizeof *request);
+    if (request == NULL) {
+        return; /* the next mark makes the next request */
+    }
+    request->mark = (struct snapshot_mark){.command = last->next_command - 1,
+                                           .entry = last->index,
+                                           .chain = last->chain,
+                                           .state = exchange_state_hash(broker->exchange)};
+    if (!queue_try_push(broker->snapshot_requests, &request->link)) {
+        free(request);
+    }
+}
+
+/* ---------------------------------------------------------------- leading */
+
+static bool try_to_lead(struct vigil *vigil, bool *ret_leads, struct problem *ret_problem)
+{
+    const struct broker *broker = vigil->broker;
+    const char *address = broker->config.cluster_address[0] != '\0' ? broker->config.cluster_address
+                                                                    : broker->market.control;
+    const enum journal_status status = replicated_lead(vigil->replicated, address, ret_problem);
+    *ret_leads = status == JOURNAL_OK;
+    if (status == JOURNAL_CORRUPT) {
+        return false;
+    }
+    if (status != JOURNAL_OK) {
+        log_info("does not lead yet: %s", journal_status_text(status));
+        succession_refused(&vigil->succession, clock_monotonic_ns());
+    }
+    return true;
+}
+
+/* There is no entry at present: who leads, and for how long was it silent? */
+static bool keep_quiet(struct vigil *vigil, bool *ret_leads, struct problem *ret_problem)
+{
+    struct journal_leader leader;
+    if (!replicated_leader(vigil->replicated, &leader)) {
+        return true;
+    }
+    const bool is_resigned = replicated_is_resigned(&leader);
+    const int64_t now_ns = clock_monotonic_ns();
+    if (leader.epoch != vigil->leader.epoch && !is_resigned) {
+        tell_leader(&leader);
+    }
+    vigil->leader = leader;
+    succession_quiet(&vigil->succession, leader.epoch, is_resigned, now_ns);
+    if (!succession_is_due(&vigil->succession, now_ns)) {
+        return true;
+    }
+    log_info("%s: this broker tries to lead after entry %" PRIu64,
+             is_resigned ? "the leader gave the lead up" : "the leader is silent",
+             vigil->broker->store.last.index);
+    return try_to_lead(vigil, ret_leads, ret_problem);
+}
+
+/* ---------------------------------------------------------------- the vigil */
+
+/* Returns true when a signal ends the broker. */
+static bool is_ended(const struct broker *broker)
+{
+    struct pollfd item = {.fd = broker->signals, .events = POLLIN};
+    struct signalfd_siginfo info;
+    while (poll(&item, 1, 0) > 0 &&
+           read(broker->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGHUP) {
+            return true;
+        }
+        log_info("a broker that follows reads broker.yaml at its start only");
+    }
+    return false;
+}
+
+/* Reads what is on etcd already, without a word to anybody. Succeeds when nothing is left. */
+static bool catch_up(struct vigil *vigil, struct problem *ret_problem)
+{
+    enum replicated_turn turn = REPLICATED_NEWS;
+    while (turn == REPLICATED_NEWS && !vigil->broker->has_ended) {
+        turn = replicated_follow(vigil->replicated, 0, ret_problem);
+        vigil->broker->has_ended = is_ended(vigil->broker);
+    }
+    if (turn == REPLICATED_DEAF) {
+        problem_set(ret_problem, "etcd does not answer: start again when it does");
+    }
+    return turn != REPLICATED_DEAF && turn != REPLICATED_FAILED;
+}
+
+static bool take_turn(struct vigil *vigil, bool *ret_leads, struct problem *ret_problem)
+{
+    switch (replicated_follow(vigil->replicated, TURN_MS, ret_problem)) {
+    case REPLICATED_NEWS:
+        succession_entry(&vigil->succession, replicated_is_starting(vigil->replicated),
+                         clock_monotonic_ns());
+        request_snapshot(vigil);
+        return true;
+    case REPLICATED_QUIET:
+        return keep_quiet(vigil, ret_leads, ret_problem);
+    case REPLICATED_DEAF:
+        return true;
+    case REPLICATED_FAILED:
+        break;
+    }
+    return false;
+}
+
+static bool watch(struct vigil *vigil, struct problem *ret_problem)
+{
+    struct broker *broker = vigil->broker;
+    bool leads = false;
+    bool good = true;
+    vigil->standby = standby_start(broker->control);
+    vigil->succession =
+        succession_start(broker->config.cluster_rank, vigil->leader.epoch, clock_monotonic_ns());
+    succession_entry(&vigil->succession, replicated_is_starting(vigil->replicated),
+                     clock_monotonic_ns());
+    vigil->next_mark = broker->store.last.next_command - 1 + broker->config.snapshot_every;
+    tell_leader(&vigil->leader);
+    while (good && !leads && !broker->has_ended) {
+        tell(vigil);
+        good = take_turn(vigil, &leads, ret_problem);
+        broker->has_ended = !leads && is_ended(broker);
+    }
+    standby_stop(&vigil->standby);
+    return good && !broker->has_ended;
+}
+
+/* A follower looks like a broker that serves, from outside: its port answers. */
+static bool open_to_others(struct broker *broker, struct problem *ret_problem)
+{
+    if (!broker_announce(broker, ret_problem)) {
+        return false;
+    }
+    broker->is_announced = true;
+    broker->snapshots = snapshots_start(broker->database, broker->snapshots_folder,
+                                        &broker->config.limits, broker->snapshot_requests);
+    notify_ready();
+    return true;
+}
+
+/* Nobody leads, so there is nobody to follow. Another broker may be faster all the same. */
+static bool lead_at_once(struct vigil *vigil, bool *ret_leads, struct problem *ret_problem)
+{
+    return catch_up(vigil, ret_problem) && !vigil->broker->has_ended &&
+           try_to_lead(vigil, ret_leads, ret_problem);
+}
+
+static bool follow(struct vigil *vigil, struct problem *ret_problem)
+{
+    bool leads = false;
+    const bool is_free = replicated_leader(vigil->replicated, &vigil->leader) &&
+                         replicated_is_free(vigil->replicated, &vigil->leader);
+    if (is_free && !lead_at_once(vigil, &leads, ret_problem)) {
+        return false;
+    }
+    return leads || (open_to_others(vigil->broker, ret_problem) && watch(vigil, ret_problem));
+}
+
+bool broker_follow(struct broker *broker, bool adopt, struct problem *ret_problem)
+{
+    struct vigil vigil = {.broker = broker};
+    if (!private_folder(broker->snapshots_folder, true, ret_problem) ||
+        !broker_open_ports(broker, ret_problem)) {
+        return false;
+    }
+    vigil.replicated =
+        replicated_open(&broker->store, broker->exchange, &broker->config, adopt, ret_problem);
+    const bool good = vigil.replicated != NULL && follow(&vigil, ret_problem);
+    replicated_close(&vigil.replicated);
+    return good;
+}

@@ -1,0 +1,25 @@
+/* broker/cluster.h has the operator's commands for brokers that share one journal on etcd.
+ *
+ * `join` makes the folder of one more broker from a backup, and checks that etcd has what comes
+ * after it. `status` compares a folder with etcd. Both only read what others have. */
+#ifndef BOURSE_BROKER_CLUSTER_H
+#define BOURSE_BROKER_CLUSTER_H
+
+#include "base/problem.h"
+
+#include <stdbool.h>
+
+enum cluster_result { CLUSTER_OK, CLUSTER_FAILED, CLUSTER_USAGE, CLUSTER_WRONG };
+
+struct cluster_command {
+    const char *verb;     /* "join" or "status"; NULL: none was given */
+    const char *words[2]; /* BACKUP and DIR, or DIR; NULL where one is missing */
+    const char *audit;    /* path of bourse-audit */
+    bool is_json;
+};
+
+/* Runs the command and prints what it found. Every result but OK comes with a problem; WRONG means
+ * that the backup is damaged, or of no use. */
+enum cluster_result cluster_run(const struct cluster_command *command, struct problem *ret_problem);
+
+#endif

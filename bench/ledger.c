@@ -257,7 +257,26 @@ static struct ledger_record result_of(uint32_t number, const uint8_t bytes[RESUL
     return result;
 }
 
-static struct took time_subtasks(double *ret_bytes)
+/* Counts the rows of all tables that grow with the subtasks. */
+static double rows_of(const char *path)
+{
+    static const char sql[] =
+        "SELECT (SELECT count(*) FROM results) + (SELECT count(*) FROM outcomes) +"
+        " (SELECT count(*) FROM tree) + (SELECT count(*) FROM batches)";
+    sqlite3 *database = NULL;
+    sqlite3_stmt *select = NULL;
+    if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(database, sql, -1, &select, NULL) != SQLITE_OK ||
+        sqlite3_step(select) != SQLITE_ROW) {
+        die("the rows cannot be counted");
+    }
+    const double rows = sqlite3_column_double(select, 0);
+    (void)sqlite3_finalize(select); /* only read */
+    (void)sqlite3_close(database);
+    return rows;
+}
+
+static struct took time_subtasks(double *ret_bytes, double *ret_rows)
 {
     static uint8_t bytes[RESULT_BYTES];
     static struct hash32 leaves[BATCH];
@@ -282,6 +301,7 @@ static struct took time_subtasks(double *ret_bytes)
         die("the ledger is gone");
     }
     *ret_bytes = (double)status.st_size / (double)transfers;
+    *ret_rows = rows_of(path) / (double)transfers;
     forget("subtasks.db");
     return took;
 }
@@ -311,10 +331,11 @@ static void measure(void)
                                                "subtask_cpu_us"};
     static double values[FIGURES][ROUNDS_MOST];
     double bytes = 0;
+    double rows = 0;
     for (uint32_t i = 0; i < rounds; i++) {
         const struct took store = time_store();
         const struct took raw = time_raw();
-        const struct took subtasks = time_subtasks(&bytes);
+        const struct took subtasks = time_subtasks(&bytes, &rows);
         values[STORE][i] = store.per_s;
         values[RAW][i] = raw.per_s;
         values[RATIO][i] = store.per_s / raw.per_s;
@@ -330,7 +351,7 @@ static void measure(void)
         print_spread(names[i], values[i], i == RATIO || i == STORE_US || i >= RAW_US ? 2 : 0);
         (void)printf(",");
     }
-    (void)printf("\"bytes_per_subtask\":%.0f}\n", bytes);
+    (void)printf("\"rows_per_subtask\":%.2f,\"bytes_per_subtask\":%.0f}\n", rows, bytes);
 }
 
 static bool read_number(const char *text, uint32_t most, uint32_t *ret_number)

@@ -216,6 +216,7 @@ static void start_threads(struct broker *broker)
                                    .releases = broker->releases,
                                    .durable = &broker->store.durable,
                                    .applied = &broker->store.applied,
+                                   .synced = &broker->store.synced,
                                    .reserve = &broker->reserve,
                                    .budget = broker->budget};
     (void)snprintf(reader.database, sizeof reader.database, "%s", broker->database);

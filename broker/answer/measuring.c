@@ -343,9 +343,14 @@ void measuring_close(struct measuring **self)
     }
 }
 
+bool measuring_is_due(const struct measuring *measuring, int64_t now_ns)
+{
+    return now_ns - measuring->saved_ns >= MEASURING_SAVE_S * NS_PER_S;
+}
+
 void measuring_save_if_due(struct measuring *measuring, int64_t now_ns)
 {
-    if (now_ns - measuring->saved_ns >= MEASURING_SAVE_S * NS_PER_S) {
+    if (measuring_is_due(measuring, now_ns)) {
         measuring->saved_ns = now_ns;
         save(measuring);
     }

@@ -35,7 +35,9 @@ void measuring_close(struct measuring **self);
 
 /* Reads the next page. Returns true when there may be more. */
 bool measuring_look(struct measuring *measuring, struct ledger_reader *ledger);
-/* Writes new times when the last write is MEASURING_SAVE_S ago. */
+/* Returns true when the last write is MEASURING_SAVE_S ago. */
+bool measuring_is_due(const struct measuring *measuring, int64_t now_ns);
+/* Writes new times when they are due. The ledger on the disk has what was measured. */
 void measuring_save_if_due(struct measuring *measuring, int64_t now_ns);
 
 /* Returns the rows by class. */

@@ -29,6 +29,7 @@ struct reader_thread {
     struct ledger_reader *ledger;
     struct measuring *measuring;
     uint64_t visits; /* rows of measured work that the answer visited */
+    uint64_t seen;   /* no later entry was measured */
     pthread_t thread;
 };
 
@@ -373,10 +374,18 @@ static bool add_pace(void *context, const struct paced *paced)
     return true;
 }
 
+/* Measures the next page. What is visible to readers was durable in the journal before. */
+static bool look(struct reader_thread *reader)
+{
+    const bool is_more = measuring_look(reader->measuring, reader->ledger);
+    reader->seen = watermark_value(reader->config.durable);
+    return is_more;
+}
+
 static struct outgoing *history(struct reader_thread *reader, const struct request *request)
 {
     const Bourse__V1__HistoryRequest *body = (const void *)request->translation.body;
-    for (int i = 0; i < HISTORY_PAGES && measuring_look(reader->measuring, reader->ledger); i++) {
+    for (int i = 0; i < HISTORY_PAGES && look(reader); i++) {
     }
     struct history_page *page = calloc(1, sizeof *page);
     if (page == NULL) {
@@ -504,6 +513,18 @@ static void serve(struct reader_thread *reader, struct request *request)
     }
 }
 
+/* A history.db that is ahead of the ledger means that entries are lost. So what was measured waits,
+ * and nothing more is measured, until the ledger has it after a power cut, too. */
+static void measure_and_save(struct reader_thread *reader)
+{
+    const int64_t now_ns = clock_monotonic_ns();
+    if (!measuring_is_due(reader->measuring, now_ns)) {
+        (void)look(reader);
+    } else if (watermark_wait_for(reader->config.synced, reader->seen, LOOK_NS)) {
+        measuring_save_if_due(reader->measuring, now_ns);
+    }
+}
+
 static void *run(void *argument)
 {
     struct reader_thread *reader = argument;
@@ -513,8 +534,7 @@ static void *run(void *argument)
         /* Learning at least once a second keeps the committer from waiting for long. */
         learn_names(reader);
         if (link == NULL) {
-            (void)measuring_look(reader->measuring, reader->ledger);
-            measuring_save_if_due(reader->measuring, clock_monotonic_ns());
+            measure_and_save(reader);
             continue;
         }
         struct request *request = QUEUE_ELEMENT(link, struct request, link);

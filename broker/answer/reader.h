@@ -30,6 +30,7 @@ struct reader_config {
     struct queue *releases;
     struct watermark *durable; /* newest entry that HEAD holds */
     struct watermark *applied; /* newest entry that the tables have, as HEAD knows */
+    struct watermark *synced;  /* newest entry that the tables have after a power cut, too */
     /* Says whether the disk keeps the tables back: then the reader refuses. NULL: it never does. */
     const struct disk_reserve *reserve;
     struct budget *budget; /* shared with the gateway and the core; NULL: none */

@@ -4,6 +4,7 @@
 #include "broker/core/core.h"
 #include "broker/fatal.h"
 #include "broker/storage/snapshot/snapshots.h"
+#include "runtime/clock.h"
 #include "runtime/process.h"
 
 #include <assert.h>
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The longest time until a refusal is in the audit log, and until free disk space is noticed. */
+/* The longest time until a refusal is in the audit log, until the disk has what was applied, and
+ * until free disk space is noticed. */
 #define IDLE_NS (1 * NS_PER_S)
 /* The time between two tries of an entry that etcd does not take. */
 #define AWAY_PAUSE_NS (NS_PER_S / 5)
@@ -22,7 +24,8 @@ enum { GROUPS_AT_ONCE = CORE_GROUPS / 2 };
 struct follower {
     struct follower_config config;
     pthread_t thread;
-    bool is_scarce; /* space on the disk is scarce */
+    bool is_scarce;      /* space on the disk is scarce */
+    int64_t sync_due_ns; /* monotonic: the tables are synced by then */
 };
 
 /* SQLite's log is copied after every commit while the disk is full. The next commit then overwrites
@@ -40,10 +43,17 @@ static void review_reserve(struct follower *follower, bool was_full)
     }
 }
 
+static void sync_tables(struct follower *follower)
+{
+    storage_sync_tables(follower->config.store);
+    follower->sync_due_ns = clock_monotonic_ns() + IDLE_NS;
+}
+
 /* Writes waiting acts to the audit log when there is nothing to apply. While space is scarce, the
  * rest of the disk stays for cancels. */
 static void idle(struct follower *follower)
 {
+    sync_tables(follower);
     if (disk_reserve_state(follower->config.reserve) != DISK_RESERVE_UNUSED) {
         review_reserve(follower, false);
     } else {
@@ -116,6 +126,13 @@ static void apply(struct follower *follower, struct group *const *groups, size_t
         }
     }
     review_reserve(follower, was_full);
+    bool has_mark = false;
+    for (size_t i = 0; i < count; i++) {
+        has_mark = has_mark || groups[i]->has_mark;
+    }
+    if (has_mark || clock_monotonic_ns() >= follower->sync_due_ns) {
+        sync_tables(follower); /* a snapshot must not be ahead of the tables after a power cut */
+    }
     for (size_t i = 0; i < count; i++) {
         request_snapshot(follower, groups[i]);
     }
@@ -175,6 +192,7 @@ static void *run(void *argument)
         }
         queue_wake(follower->config.core);
     }
+    sync_tables(follower);
     return NULL;
 }
 

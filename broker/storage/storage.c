@@ -400,6 +400,8 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     struct head head = {.index = 0};
     watermark_init(&store->durable, 0);
     watermark_init(&store->applied, 0);
+    watermark_init(&store->synced, 0);
+    store->turn_bytes = TAIL_TURN_BYTES;
     pthread_mutex_init(&store->head_mutex, NULL);
     if (!private_folder(folder, true, ret_problem) ||
         !open_files(store, config, adopt, &head, ret_problem)) {
@@ -478,15 +480,20 @@ bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_pro
     if (led != JOURNAL_OK) {
         problem_set(ret_problem, "the journal cannot be led: %s", journal_status_text(led));
     } else {
-        led = store->journal != NULL
-                  ? JOURNAL_OK
-                  : journal_tail_open(store->folder, store->rows, &store->applied, &store->journal,
-                                      ret_problem);
+        led =
+            store->journal != NULL
+                ? JOURNAL_OK
+                : journal_tail_open(&(struct journal_tail_config){.folder = store->folder,
+                                                                  .rows = store->rows,
+                                                                  .synced = &store->synced,
+                                                                  .turn_bytes = store->turn_bytes},
+                                    &store->journal, ret_problem);
     }
     store->is_full = led == JOURNAL_FULL;
     store->mark = fresh;
     watermark_raise(&store->durable, store->last.index);
     watermark_raise(&store->applied, store->last.index);
+    watermark_raise(&store->synced, store->last.index); /* SQLite's log was written again */
     return led == JOURNAL_OK;
 }
 
@@ -503,13 +510,17 @@ static void remove_ledger_lock(const struct storage *store)
 
 void storage_close(struct storage *store)
 {
+    const bool is_whole =
+        store->journal != NULL && store->tail.count == 0 && store->table.index == store->last.index;
+    if (is_whole) {
+        storage_sync_tables(store);
+    }
     head_close(&store->head);
     act_log_close(&store->acts);
     refusals_destroy(&store->refusals);
     journal_destroy(&store->replicated);
     /* The tables have everything: a stopped market needs no tail. */
-    if (store->journal != NULL && store->tail.count == 0 &&
-        store->table.index == store->last.index) {
+    if (is_whole) {
         journal_tail_remove(store->folder);
     }
     journal_destroy(&store->journal);
@@ -523,6 +534,7 @@ void storage_close(struct storage *store)
     if (store->buffer != NULL) {
         watermark_fini(&store->durable);
         watermark_fini(&store->applied);
+        watermark_fini(&store->synced);
         pthread_mutex_destroy(&store->head_mutex);
         free(store->buffer);
         store->buffer = NULL;

@@ -4,7 +4,8 @@
  * group durable: storage_append writes its entry to the journal's tail, then HEAD. The follower
  * writes the same entry to the tables: storage_apply puts entries, ledger records, acts and the
  * signed checkpoint of many groups into one transaction. Effects may leave after the append. What
- * is read from the tables waits for them. */
+ * is read from the tables waits for them. The disk has the entries in the tail, so such a
+ * transaction need not wait for the disk. One sync serves many of them: storage_sync_tables. */
 #ifndef BOURSE_BROKER_STORAGE_STORAGE_H
 #define BOURSE_BROKER_STORAGE_STORAGE_H
 
@@ -74,6 +75,10 @@ struct storage {
     struct genesis genesis;    /* the market's genesis, from entry 1 */
     struct watermark durable;  /* newest entry that HEAD holds */
     struct watermark applied;  /* newest entry that the tables have */
+    struct watermark synced;   /* newest entry that the tables have after a power cut, too */
+    size_t turn_bytes;         /* TAIL_TURN_BYTES; a test may set it before storage_lead */
+    size_t unsynced_bytes;     /* entries in the tables since they were synced; the follower's */
+    bool saves_space;          /* the follower's */
     uint8_t *buffer;           /* ENTRY_MAX_BYTES: the entry being written */
 };
 
@@ -114,6 +119,10 @@ enum storage_status storage_append(struct storage *store, struct group *group);
 /* Writes `count` (> 0) appended groups, in their order, to the tables in one transaction. FULL and
  * failures are as in storage_append. The follower's. */
 enum storage_status storage_apply(struct storage *store, struct group *const *groups, size_t count);
+/* Waits until the disk has what was applied; then HEAD knows of the tree and the audit log. A
+ * failure ends the process. Whatever is durable elsewhere and follows from the tables comes after this: a
+ * snapshot, history.db, and a use of the tail's file that has the entries. The follower's. */
+void storage_sync_tables(struct storage *store);
 /* Makes `group` durable in the tables themselves, in one transaction, without the tail, and on etcd
  * before where there is one. No other group may wait for the tables. AWAY: try again with the same
  * group, at once. Failures are as in storage_append; another broker that leads is one. */

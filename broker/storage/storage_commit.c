@@ -169,8 +169,9 @@ static enum ledger_store_status append_waiting(struct storage *store, int64_t lo
     return status;
 }
 
-/* Settles the appended acts after the commit of their transaction. */
-static void acts_are_durable(struct storage *store)
+/* Settles the appended acts after the commit of their transaction. HEAD knows of them once the disk
+ * has them. */
+static void acts_are_in(struct storage *store)
 {
     act_log_committed(store->acts);
     store->note_count = 0;
@@ -236,10 +237,39 @@ static void mark_tables(struct storage *store)
 
 void storage_tables_reach(struct storage *store, const struct journal_last *end)
 {
+    assert(ledger_store_is_synced(store->ledger));
     store->table = *end;
+    store->unsynced_bytes = 0;
     mark_tables(store);
     storage_write_head(store, end);
     watermark_raise(&store->applied, end->index);
+    watermark_raise(&store->synced, end->index);
+}
+
+void storage_sync_tables(struct storage *store)
+{
+    const struct journal_last end = store->table;
+    if (watermark_value(&store->synced) == end.index) {
+        return;
+    }
+    const enum ledger_store_status status = ledger_store_sync(store->ledger);
+    if (status != LEDGER_STORE_OK) {
+        fatal("%s could not be made durable after entry %" PRIu64 ": %s: %s; stopped",
+              MARKET_DATABASE, end.index, storage_ledger_text(status), storage_why_failed(store));
+    }
+    storage_tables_reach(store, &end);
+}
+
+/* Settles the tables after a commit that did not wait for the disk. HEAD knows of the entries since
+ * they are in the tail. */
+static void tables_have(struct storage *store, const struct journal_last *end, size_t bytes)
+{
+    store->table = *end;
+    store->unsynced_bytes += bytes;
+    watermark_raise(&store->applied, end->index);
+    if (ledger_store_is_synced(store->ledger) || store->unsynced_bytes >= store->turn_bytes) {
+        storage_sync_tables(store);
+    }
 }
 
 enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bool all)
@@ -265,13 +295,14 @@ enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bo
               storage_why_failed(store));
     }
     const struct journal_last end = store->table;
-    acts_are_durable(store);
+    acts_are_in(store);
     storage_tables_reach(store, &end);
     return STORAGE_OK;
 }
 
 void storage_save_space(struct storage *store, bool is_scarce)
 {
+    store->saves_space = is_scarce;
     ledger_store_checkpoint_every(store->ledger, is_scarce ? 1 : WAL_CHECKPOINT_PAGES);
 }
 
@@ -423,7 +454,7 @@ static enum storage_status commit_here(struct storage *store, const struct group
     store->last = end_after(&store->last, group, &chain);
     store->frozen = 0;
     store->is_frozen_in = false;
-    acts_are_durable(store);
+    acts_are_in(store);
     storage_tables_reach(store, &store->last);
     watermark_raise(&store->durable, store->last.index);
     return STORAGE_OK;
@@ -499,10 +530,13 @@ enum storage_status storage_apply(struct storage *store, struct group *const *gr
 {
     assert(count > 0);
     struct journal_last end = store->table;
+    size_t bytes = 0;
     const uint64_t size_before = ledger_store_tree(store->ledger)->size;
-    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    enum ledger_store_status status = store->saves_space ? ledger_store_begin(store->ledger)
+                                                         : ledger_store_begin_lazily(store->ledger);
     for (size_t i = 0; status == LEDGER_STORE_OK && i < count; i++) {
         const struct group *group = groups[i];
+        bytes += group->entry.length;
         assert(group->entry.index == end.index + 1);
         status =
             write_group(store, group, group->entry.index, group->entry.bytes, group->entry.length);
@@ -514,7 +548,7 @@ enum storage_status storage_apply(struct storage *store, struct group *const *gr
     if (end_tables(store, status, store->table.index + 1) == STORAGE_FULL) {
         return STORAGE_FULL;
     }
-    acts_are_durable(store);
-    storage_tables_reach(store, &end);
+    acts_are_in(store);
+    tables_have(store, &end, bytes);
     return STORAGE_OK;
 }

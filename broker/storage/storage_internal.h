@@ -16,7 +16,7 @@ enum ledger_store_status storage_sign_tree(struct storage *store, uint64_t size_
 /* Writes an entry to the table journal within the open transaction. A failure rolls back. */
 enum ledger_store_status storage_append_row(struct storage *store, uint64_t index,
                                             const uint8_t *bytes, size_t length);
-/* Settles the tables after the commit of their transaction: HEAD and `applied` follow. */
+/* Settles the tables when the disk has them: HEAD, `applied` and `synced` follow. */
 void storage_tables_reach(struct storage *store, const struct journal_last *end);
 /* Writes HEAD for the entry `end` and what the tables have. */
 void storage_write_head(struct storage *store, const struct journal_last *end);

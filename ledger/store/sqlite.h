@@ -1,7 +1,7 @@
 /* ledger/store/sqlite.h stores ledger records, balances and the Merkle tree in SQLite
  * (docs/decisions.md D3).
  *
- * Each market has one database file, WAL, synchronous=FULL, STRICT tables. The SQLite journal
+ * Each market has one database file, WAL, STRICT tables. The SQLite journal
  * (broker/storage/journal_sqlite.h) is in the same file and shares the transaction. One writer
  * thread uses a `struct ledger_store`. Readers open their own with ledger_reader_open and see
  * committed data only. A failed commit or fsync is fatal: the caller stops the process (P11).
@@ -64,10 +64,15 @@ enum { LEDGER_BATCH_MAX = 256 };
  * the tree included. An append, set_checkpoint or commit that fails rolls back by itself; another
  * rollback is harmless. */
 enum ledger_store_status ledger_store_begin(struct ledger_store *store);
+/* Begins a group likewise, whose commit does not wait for the disk. Readers then see it before it
+ * is durable. So what it is made from must be durable elsewhere. */
+enum ledger_store_status ledger_store_begin_lazily(struct ledger_store *store);
 /* Appends one record. Money records update the netted balances, which are written at commit.
  * `batch` is the batch of a HELD, or of a RESULT that was never held (NULL for other kinds). A
  * batch is stored once per log index. Returns LEDGER_STORE_CORRUPT when the record contradicts the
- * stored data (a second account of a number, a balance below zero at commit); the caller stops. */
+ * stored data (a second account of a number, a balance below zero at commit); the caller stops.
+ * Rows are inserted many at a time. So a failure may be that of an earlier record of the group, and
+ * that of the last ones shows at the commit. */
 enum ledger_store_status ledger_store_append(struct ledger_store *store,
                                              const struct ledger_record *record,
                                              const struct ledger_batch *batch);
@@ -79,6 +84,11 @@ enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store,
 /* Commits the group. LEDGER_STORE_FULL means that the group is not durable. A log that cannot be
  * copied into the database because the disk is full waits. */
 enum ledger_store_status ledger_store_commit(struct ledger_store *store);
+/* Returns true when the disk has every committed group: after a commit that waits, after a sync,
+ * and when the whole log was copied. */
+bool ledger_store_is_synced(const struct ledger_store *store);
+/* Waits until the disk has every committed group. No group may be open. */
+enum ledger_store_status ledger_store_sync(struct ledger_store *store);
 /* Sets the number of WAL pages after which the log is copied into the database; the default is
  * WAL_CHECKPOINT_PAGES. */
 void ledger_store_checkpoint_every(struct ledger_store *store, int pages);

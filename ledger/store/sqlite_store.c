@@ -1,6 +1,7 @@
 /* The writer of the ledger appends records in groups and commits each group. */
 #include "base/array.h"
 #include "ledger/store/effect.h"
+#include "ledger/store/rows.h"
 #include "ledger/store/sqlite_code.h"
 #include "ledger/store/tables.h"
 #include "ledger/store/tree.h"
@@ -18,19 +19,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* Values of the protocol's enum attempt_status: an accepted result ranks highest, and a late one
- * decides nothing. */
-enum { STATUS_ACCEPTED = 0, STATUS_LATE = 3, RANK_FAILED = 1, RANK_ACCEPTED = 2 };
+/* A value of the protocol's enum attempt_status: a late result decides nothing. */
+enum { STATUS_LATE = 3 };
 
-enum statement {
-    MOVE_BALANCE,
-    OPEN_BALANCE,
-    PUT_NODE,
-    PUT_OUTCOME,
-    PUT_BATCH,
-    PUT_CHECKPOINT,
-    STATEMENTS
-};
+enum statement { MOVE_BALANCE, OPEN_BALANCE, PUT_BATCH, PUT_CHECKPOINT, STATEMENTS };
 
 static const char *const statements[STATEMENTS] = {
     /* An upsert would not do: the table's CHECK would test the difference itself, which may be
@@ -38,9 +30,6 @@ static const char *const statements[STATEMENTS] = {
     [MOVE_BALANCE] =
         "UPDATE balances SET available = available + ?2, held = held + ?3 WHERE account = ?1",
     [OPEN_BALANCE] = "INSERT INTO balances VALUES(?1, ?2, ?3)",
-    [PUT_NODE] = "INSERT INTO tree VALUES(?1, ?2, ?3)",
-    [PUT_OUTCOME] = "INSERT INTO outcomes VALUES(?1, ?2, ?3, ?4) ON CONFLICT(job, idx) DO UPDATE"
-                    " SET entry = excluded.entry, rank = excluded.rank WHERE excluded.rank >= rank",
     [PUT_BATCH] = "INSERT OR IGNORE INTO batches VALUES(?1, ?2, ?3)",
     [PUT_CHECKPOINT] = "INSERT INTO checkpoint VALUES(1, ?1, ?2) ON CONFLICT(id) DO UPDATE"
                        " SET tree_size = excluded.tree_size, note = excluded.note",
@@ -57,7 +46,7 @@ struct ledger_store {
     int lock_fd;
     struct wal wal;
     sqlite3_stmt *prepared[STATEMENTS];
-    sqlite3_stmt *inserts[TABLE_COUNT];
+    struct rows *rows;
     struct merkle tree;
     uint64_t next_entry;
     int node_error; /* the first failure inside merkle_append */
@@ -175,7 +164,10 @@ static enum ledger_store_status check_version(struct ledger_store *store)
 
 static enum ledger_store_status set_modes(struct ledger_store *store)
 {
-    int code = sqlite3_exec(store->database, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL",
+    /* An older ledger keeps its size of pages. */
+    int code = sqlite3_exec(store->database,
+                            "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;"
+                            " PRAGMA synchronous = FULL",
                             NULL, NULL, NULL);
     return code == SQLITE_OK ? LEDGER_STORE_OK : failure(store, "the ledger cannot be read", code);
 }
@@ -216,13 +208,9 @@ static enum ledger_store_status prepare(struct ledger_store *store)
             return failure(store, "the ledger's tables are not ours", code);
         }
     }
-    for (size_t i = 0; i < TABLE_COUNT; i++) {
-        int code = tables_prepare_insert(store->database, (enum ledger_table)i, &store->inserts[i]);
-        if (code != SQLITE_OK) {
-            return failure(store, "the ledger's tables are not ours", code);
-        }
-    }
-    return LEDGER_STORE_OK;
+    const int code = rows_create(store->database, &store->rows);
+    return code == SQLITE_OK ? LEDGER_STORE_OK
+                             : failure(store, "the ledger's tables are not ours", code);
 }
 
 static enum ledger_store_status load_tree(struct ledger_store *store)
@@ -347,9 +335,7 @@ void ledger_store_close(struct ledger_store **self)
     for (size_t i = 0; i < STATEMENTS; i++) {
         (void)sqlite3_finalize(store->prepared[i]); /* repeats the last step's code */
     }
-    for (size_t i = 0; i < TABLE_COUNT; i++) {
-        (void)sqlite3_finalize(store->inserts[i]); /* repeats the last step's code */
-    }
+    rows_destroy(&store->rows);
     /* An open transaction rolls back. Statements of others (a journal's) keep the handle until they
      * end. */
     (void)sqlite3_close_v2(store->database);
@@ -363,11 +349,14 @@ void ledger_store_close(struct ledger_store **self)
 
 /* ---- groups */
 
-enum ledger_store_status ledger_store_begin(struct ledger_store *store)
+static enum ledger_store_status begin(struct ledger_store *store, bool is_lazy)
 {
     assert(!store->in_group);
     ledger_store_trust(store);
-    int code = sqlite3_exec(store->database, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    int code = wal_set_lazy(&store->wal, is_lazy);
+    if (code == SQLITE_OK) {
+        code = sqlite3_exec(store->database, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    }
     if (code != SQLITE_OK) {
         return failure(store, "a transaction cannot begin", code);
     }
@@ -377,6 +366,16 @@ enum ledger_store_status ledger_store_begin(struct ledger_store *store)
     store->batch_index = 0;
     store->delta_count = 0;
     return LEDGER_STORE_OK;
+}
+
+enum ledger_store_status ledger_store_begin(struct ledger_store *store)
+{
+    return begin(store, false);
+}
+
+enum ledger_store_status ledger_store_begin_lazily(struct ledger_store *store)
+{
+    return begin(store, true);
 }
 
 void ledger_store_rollback(struct ledger_store *store)
@@ -393,6 +392,7 @@ void ledger_store_rollback(struct ledger_store *store)
     store->tree = store->tree_before;
     store->next_entry = store->next_entry_before;
     store->delta_count = 0;
+    rows_clear(store->rows);
 }
 
 static enum ledger_store_status roll_back_for(struct ledger_store *store, const char *what,
@@ -438,12 +438,7 @@ static void put_node(void *context, unsigned level, uint64_t index, const struct
     if (level % TREE_LEVEL_STEP != 0 || store->node_error != SQLITE_OK) {
         return;
     }
-    sqlite3_stmt *put = store->prepared[PUT_NODE];
-    /* A failed bind leaves NULL, which the column refuses. */
-    (void)sqlite3_bind_int64(put, 1, level);
-    (void)sqlite3_bind_int64(put, 2, (sqlite3_int64)index);
-    (void)sqlite3_bind_blob(put, 3, hash->bytes, sizeof hash->bytes, SQLITE_STATIC);
-    store->node_error = finish(put);
+    store->node_error = rows_add_node(store->rows, level, index, hash);
 }
 
 static int put_leaf(struct ledger_store *store, const struct ledger_record *record)
@@ -464,7 +459,8 @@ static int put_batch(struct ledger_store *store, uint64_t log_index,
         return SQLITE_OK;
     }
     sqlite3_stmt *put = store->prepared[PUT_BATCH];
-    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)log_index); /* as in put_node */
+    /* A failed bind leaves NULL, which the column refuses. */
+    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)log_index);
     (void)sqlite3_bind_blob(put, 2, batch->signature.bytes, sizeof batch->signature.bytes,
                             SQLITE_STATIC);
     (void)sqlite3_bind_blob64(put, 3, batch->leaves, batch->count * sizeof batch->leaves[0],
@@ -483,21 +479,14 @@ static int put_result(struct ledger_store *store, const struct ledger_record *re
     if (code != SQLITE_OK || record->status == STATUS_LATE) {
         return code;
     }
-    sqlite3_stmt *put = store->prepared[PUT_OUTCOME];
-    (void)sqlite3_bind_blob(put, 1, record->job.bytes, sizeof record->job.bytes, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(put, 2, record->index);
-    (void)sqlite3_bind_int64(put, 3, (sqlite3_int64)store->next_entry);
-    (void)sqlite3_bind_int64(put, 4,
-                             record->status == STATUS_ACCEPTED ? RANK_ACCEPTED : RANK_FAILED);
-    return finish(put);
+    return rows_add_outcome(store->rows, record, store->next_entry);
 }
 
 static int put_record(struct ledger_store *store, const struct ledger_record *record)
 {
     uint64_t leaf = store->tree.size;
-    sqlite3_stmt *insert = store->inserts[table_of_kind(record->kind)];
-    tables_bind(insert, record, store->next_entry, record_is_logged(record) ? &leaf : NULL);
-    return finish(insert);
+    return rows_add_record(store->rows, record, store->next_entry,
+                           record_is_logged(record) ? &leaf : NULL);
 }
 
 enum ledger_store_status ledger_store_append(struct ledger_store *store,
@@ -541,7 +530,7 @@ enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store,
     assert(store->in_group);
     assert(tree_size <= store->tree.size);
     sqlite3_stmt *put = store->prepared[PUT_CHECKPOINT];
-    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)tree_size); /* as in put_node */
+    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)tree_size); /* as in put_batch */
     (void)sqlite3_bind_text64(put, 2, note, length, SQLITE_STATIC, SQLITE_UTF8);
     int code = finish(put);
     return code == SQLITE_OK ? LEDGER_STORE_OK : roll_back_for(store, "table checkpoint", code);
@@ -549,7 +538,7 @@ enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store,
 
 static int put_balance(sqlite3_stmt *put, const struct delta *delta)
 {
-    (void)sqlite3_bind_int64(put, 1, delta->account); /* as in put_node */
+    (void)sqlite3_bind_int64(put, 1, delta->account); /* as in put_batch */
     (void)sqlite3_bind_int64(put, 2, delta->available_micro);
     (void)sqlite3_bind_int64(put, 3, delta->held_micro);
     return finish(put);
@@ -572,7 +561,12 @@ static int put_balances(struct ledger_store *store)
 enum ledger_store_status ledger_store_commit(struct ledger_store *store)
 {
     assert(store->in_group);
-    int code = put_balances(store);
+    const char *table = NULL;
+    int code = rows_flush(store->rows, &table);
+    if (code != SQLITE_OK) {
+        return roll_back_for(store, table, code);
+    }
+    code = put_balances(store);
     if (code != SQLITE_OK) {
         return roll_back_for(store, "table balances", code);
     }
@@ -585,6 +579,19 @@ enum ledger_store_status ledger_store_commit(struct ledger_store *store)
     code = wal_checkpoint_when_due(&store->wal);
     return code == SQLITE_OK ? LEDGER_STORE_OK
                              : failure(store, "the log cannot be copied into the ledger", code);
+}
+
+bool ledger_store_is_synced(const struct ledger_store *store)
+{
+    return store->wal.is_synced;
+}
+
+enum ledger_store_status ledger_store_sync(struct ledger_store *store)
+{
+    assert(!store->in_group);
+    const int code = wal_sync(&store->wal);
+    return code == SQLITE_OK ? LEDGER_STORE_OK
+                             : failure(store, "the log cannot be made durable", code);
 }
 
 void ledger_store_checkpoint_every(struct ledger_store *store, int pages)

@@ -28,6 +28,7 @@ struct column {
 };
 
 enum { COLUMNS_MAX = 20, COMMON_COLUMNS = 4 };
+static_assert(COMMON_COLUMNS + COLUMNS_MAX <= BULK_COLUMNS_MAX, "a row fits into a bulk");
 
 struct table {
     const char *name;
@@ -288,15 +289,11 @@ int tables_create(sqlite3 *database)
     return sqlite3_exec(database, other_tables, NULL, NULL, NULL);
 }
 
-int tables_prepare_insert(sqlite3 *database, enum ledger_table table, sqlite3_stmt **ret_statement)
+struct bulk_target tables_target(enum ledger_table table)
 {
-    char sql[SQL_SIZE] = "";
-    append(sql, "INSERT INTO %s VALUES(?", tables[table].name);
-    for (size_t i = 1; i < COMMON_COLUMNS + column_count(&tables[table]); i++) {
-        append(sql, ", ?");
-    }
-    append(sql, ")");
-    return sqlite3_prepare_v3(database, sql, -1, SQLITE_PREPARE_PERSISTENT, ret_statement, NULL);
+    return (struct bulk_target){.table = tables[table].name,
+                                .columns = COMMON_COLUMNS + column_count(&tables[table]),
+                                .then = ""};
 }
 
 int tables_prepare_row(sqlite3 *database, enum ledger_table table, sqlite3_stmt **ret_statement)
@@ -330,56 +327,51 @@ static sqlite3_int64 integer_of(enum column_type type, const void *field)
     abort(); /* not an integer column */
 }
 
-static void bind_column(sqlite3_stmt *statement, int position, const struct column *column,
-                        const struct ledger_record *record)
+static struct cell cell_of(const struct column *column, const struct ledger_record *record)
 {
+    static const uint8_t nothing[1]; /* a NULL pointer would bind NULL */
     const void *field = (const char *)record + column->offset;
-    int code = SQLITE_OK;
     switch (column->type) {
     case COLUMN_U8:
     case COLUMN_U32:
     case COLUMN_U64:
     case COLUMN_I64:
     case COLUMN_KIND:
-        code = sqlite3_bind_int64(statement, position, integer_of(column->type, field));
         break;
     case COLUMN_ID:
-        code = sqlite3_bind_blob(statement, position, field, 16, SQLITE_STATIC);
-        break;
+        return cell_blob(field, 16);
     case COLUMN_BYTES32:
-        code = sqlite3_bind_blob(statement, position, field, 32, SQLITE_STATIC);
-        break;
+        return cell_blob(field, 32);
     case COLUMN_NAME:
-        code = sqlite3_bind_text(statement, position, field,
-                                 (int)strnlen(field, sizeof record->name), SQLITE_STATIC);
-        break;
-    case COLUMN_RESULT: {
-        static const uint8_t nothing[1]; /* a NULL pointer would bind NULL */
-        const uint8_t *bytes = record->result != NULL ? record->result : nothing;
-        code =
-            sqlite3_bind_blob64(statement, position, bytes, record->result_length, SQLITE_STATIC);
-        break;
+        return (struct cell){
+            .type = CELL_TEXT, .bytes = field, .length = strnlen(field, sizeof record->name)};
+    case COLUMN_RESULT:
+        return cell_blob(record->result != NULL ? record->result : nothing, record->result_length);
     }
+    return cell_integer(integer_of(column->type, field));
+}
+
+size_t tables_cells(const struct ledger_record *record, uint64_t entry, const uint64_t *leaf,
+                    struct cell ret_cells[BULK_COLUMNS_MAX])
+{
+    const struct table *table = &tables[table_of_kind(record->kind)];
+    const size_t columns = column_count(table);
+    ret_cells[0] = cell_integer((sqlite3_int64)entry);
+    ret_cells[1] = cell_integer((sqlite3_int64)record->log_index);
+    ret_cells[2] = cell_integer(record->log_time_ns);
+    ret_cells[3] =
+        leaf == NULL ? (struct cell){.type = CELL_NULL} : cell_integer((sqlite3_int64)*leaf);
+    for (size_t i = 0; i < columns; i++) {
+        ret_cells[COMMON_COLUMNS + i] = cell_of(&table->columns[i], record);
     }
-    /* A failed bind leaves NULL, and every column is NOT NULL, so the step reports the failure. */
-    (void)code;
+    return COMMON_COLUMNS + columns;
 }
 
 void tables_bind(sqlite3_stmt *statement, const struct ledger_record *record, uint64_t entry,
                  const uint64_t *leaf)
 {
-    const struct table *table = &tables[table_of_kind(record->kind)];
-    (void)sqlite3_bind_int64(statement, 1, (sqlite3_int64)entry); /* as in bind_column */
-    (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)record->log_index);
-    (void)sqlite3_bind_int64(statement, 3, record->log_time_ns);
-    if (leaf != NULL) {
-        (void)sqlite3_bind_int64(statement, 4, (sqlite3_int64)*leaf);
-    } else {
-        (void)sqlite3_bind_null(statement, 4);
-    }
-    for (size_t i = 0; i < column_count(table); i++) {
-        bind_column(statement, (int)(COMMON_COLUMNS + 1 + i), &table->columns[i], record);
-    }
+    struct cell cells[BULK_COLUMNS_MAX];
+    cells_bind(statement, 1, cells, tables_cells(record, entry, leaf, cells));
 }
 
 bool table_column_bytes(sqlite3_stmt *statement, int column, void *ret_bytes, int length)

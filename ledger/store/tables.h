@@ -4,6 +4,7 @@
 #define BOURSE_LEDGER_STORE_TABLES_H
 
 #include "ledger/record.h"
+#include "ledger/store/bulk.h"
 #include "ledger/store/sqlite.h"
 
 #include <sqlite3.h>
@@ -39,10 +40,14 @@ int table_last_entry(sqlite3 *database, enum ledger_table table, uint64_t *ret_e
 
 /* Creates every missing table. */
 int tables_create(sqlite3 *database);
-/* Prepares "INSERT INTO results VALUES(?1, ?2, ...)". */
-int tables_prepare_insert(sqlite3 *database, enum ledger_table table, sqlite3_stmt **ret_statement);
+/* Returns where a bulk of the table's rows goes. */
+struct bulk_target tables_target(enum ledger_table table);
 /* Prepares "SELECT ?1, ?2, ...": a row of the table's shape, made of the bound values. */
 int tables_prepare_row(sqlite3 *database, enum ledger_table table, sqlite3_stmt **ret_statement);
+/* Writes the row of a record: entry, leaf (NULL: not logged) and every column. Returns the number
+ * of cells. The cells borrow from the record. */
+size_t tables_cells(const struct ledger_record *record, uint64_t entry, const uint64_t *leaf,
+                    struct cell ret_cells[BULK_COLUMNS_MAX]);
 /* Binds entry, leaf (NULL: not logged) and every column of the record. The record must live until
  * the step. */
 void tables_bind(sqlite3_stmt *statement, const struct ledger_record *record, uint64_t entry,

@@ -110,13 +110,42 @@ static int on_commit(void *self, sqlite3 *database, const char *name, int pages)
     (void)database;
     (void)name;
     wal->pages = pages;
+    wal->is_synced = !wal->is_lazy;
     return SQLITE_OK;
 }
 
 void wal_init(struct wal *self, sqlite3 *database)
 {
-    *self = (struct wal){.database = database, .checkpoint_pages = WAL_CHECKPOINT_PAGES};
+    *self = (struct wal){
+        .database = database, .checkpoint_pages = WAL_CHECKPOINT_PAGES, .is_synced = true};
     (void)sqlite3_wal_hook(database, on_commit, self); /* replaces SQLite's own hook */
+}
+
+int wal_set_lazy(struct wal *self, bool is_lazy)
+{
+    if (self->is_lazy == is_lazy) {
+        return SQLITE_OK;
+    }
+    const int code = sqlite3_exec(
+        self->database, is_lazy ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", NULL,
+        NULL, NULL);
+    self->is_lazy = code == SQLITE_OK ? is_lazy : self->is_lazy;
+    return code;
+}
+
+/* The descriptor is SQLite's own, so no failure of an earlier write-back is missed. */
+int wal_sync(struct wal *self)
+{
+    sqlite3_file *log = NULL;
+    if (self->is_synced) {
+        return SQLITE_OK;
+    }
+    int code = sqlite3_file_control(self->database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (code == SQLITE_OK) {
+        code = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+    }
+    self->is_synced = code == SQLITE_OK;
+    return code;
 }
 
 int wal_checkpoint_when_due(struct wal *self)
@@ -124,8 +153,12 @@ int wal_checkpoint_when_due(struct wal *self)
     if (self->pages < self->checkpoint_pages) {
         return SQLITE_OK;
     }
+    int pages = 0;
+    int copied = 0;
     int code =
-        sqlite3_wal_checkpoint_v2(self->database, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        sqlite3_wal_checkpoint_v2(self->database, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
+    /* SQLite fsyncs the database once it has the whole log. */
+    self->is_synced = self->is_synced || (code == SQLITE_OK && pages == copied);
     if (code == SQLITE_IOERR_SHMSIZE) {
         return SQLITE_OK; /* also a full disk, as below */
     }

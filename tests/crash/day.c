@@ -338,6 +338,7 @@ static void open_all(struct day *day)
         stop(day, &problem);
     }
     ledger_store_checkpoint_every(day->store.ledger, CHECKPOINT_PAGES);
+    day->store.turn_bytes = TURN_BYTES;
     day->exchange = day->is_new ? exchange_create(&day->config.limits)
                                 : broker_rebuild(&day->store, &day->config, &problem);
     if (day->exchange == NULL) {
@@ -569,6 +570,7 @@ static void snapshot(struct day *day)
 {
     struct problem problem = {.text = ""};
     apply_waiting(day);
+    storage_sync_tables(&day->store); /* as the follower does */
     const struct journal_last *last = &day->store.last;
     struct snapshot_mark mark = {.command = last->next_command - 1,
                                  .entry = last->index,

@@ -107,7 +107,8 @@ edited "UPDATE checkpoint SET note = replace(note, 'b', 'c')" "table checkpoint:
 # ---- pages and files
 copy "$whole"
 root=$(sqlite3 "$dir/ledger.db" "SELECT rootpage FROM sqlite_schema WHERE name = 'results'")
-dd if=/dev/zero of="$dir/ledger.db" bs=4096 seek=$((root - 1)) count=1 conv=notrunc status=none
+page=$(sqlite3 "$dir/ledger.db" "PRAGMA page_size")
+dd if=/dev/zero of="$dir/ledger.db" bs="$page" seek=$((root - 1)) count=1 conv=notrunc status=none
 refused "damaged" "results" "$advice"
 
 copy "$whole"

@@ -15,6 +15,10 @@ printf 'name: waits\nlimit: 60s\nbudget: 1\nrun: [sleep, "0"]\n' >job.yaml
 "$bourse" submit -y job.yaml --quiet >first 2>log || fail "submit: $(cat log)"
 "$bin/bourse-broker" backup "$market" "$work/early" >log 2>&1 || fail "the early backup: $(cat log)"
 "$bourse" submit -y job.yaml --quiet >second 2>log || fail "submit: $(cat log)"
+kill "$broker" # the tail begins anew, behind that backup
+ended "$broker" 60 || fail "the broker does not end"
+broker_start
+broker_await || fail "the broker does not start again: $(cat broker.log)"
 
 # A transaction of ours keeps the broker from the tables, for less time than it waits for them.
 try() {
@@ -76,7 +80,7 @@ copy() {
 copy # the database is an old copy, the tail is of today
 rm -f "$work/copy"/ledger.db-*
 cp "$work/early/ledger.db" "$work/copy/ledger.db"
-refused "$work/copy" "an old backup was restored"
+refused "$work/copy" "is an old copy"
 copy # an acknowledged record is torn
 for file in 0 1; do
     [ ! -s "$work/copy/journal-tail.$file" ] || : >"$work/copy/journal-tail.$file"

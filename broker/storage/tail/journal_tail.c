@@ -20,8 +20,9 @@ struct file {
 };
 
 struct engine {
-    struct journal *rows;      /* borrowed */
-    struct watermark *applied; /* borrowed */
+    struct journal *rows;     /* borrowed */
+    struct watermark *synced; /* borrowed */
+    size_t turn_bytes;
     struct file files[TAIL_FILES];
     unsigned current;  /* the file that is written to */
     uint64_t position; /* end of its run */
@@ -49,27 +50,27 @@ static enum journal_status engine_leader(void *self, struct journal_leader *ret_
     return journal_leader(engine->rows, ret_leader);
 }
 
-static bool is_applied(const struct engine *engine, const struct file *file)
+static bool is_synced(const struct engine *engine, const struct file *file)
 {
-    return watermark_value(engine->applied) >= file->last;
+    return watermark_value(engine->synced) >= file->last;
 }
 
-/* Begins a new run in the other file, once the tables have the run that is there. */
+/* Begins a new run in the other file, once the disk has in the tables the run that is there. */
 static void turn(struct engine *engine)
 {
     engine->current = (engine->current + 1) % TAIL_FILES;
-    watermark_wait(engine->applied, engine->files[engine->current].last);
+    watermark_wait(engine->synced, engine->files[engine->current].last);
     engine->position = 0;
 }
 
 /* Chooses the place of an entry. A run without a gap goes on where it is, until the file is long
- * enough; a file is never used again before the tables have its run. */
+ * enough. A file is never used again before the disk has its run in the tables. */
 static void find_place(struct engine *engine, uint64_t index)
 {
     const struct file *other = &engine->files[(engine->current + 1) % TAIL_FILES];
     const bool follows = engine->next == 0 || engine->next == index;
     if (!follows || engine->position >= TAIL_MOST_BYTES ||
-        (engine->position >= TAIL_TURN_BYTES && is_applied(engine, other))) {
+        (engine->position >= engine->turn_bytes && is_synced(engine, other))) {
         turn(engine);
     }
 }
@@ -159,9 +160,8 @@ static enum journal_status open_files(const char *folder, struct engine *engine,
     return file_sync_folder(folder, ret_problem) ? JOURNAL_OK : JOURNAL_UNAVAILABLE;
 }
 
-enum journal_status journal_tail_open(const char *folder, struct journal *rows,
-                                      struct watermark *applied, struct journal **ret_journal,
-                                      struct problem *ret_problem)
+enum journal_status journal_tail_open(const struct journal_tail_config *config,
+                                      struct journal **ret_journal, struct problem *ret_problem)
 {
     struct engine *engine = calloc(1, sizeof *engine);
     *ret_journal = NULL;
@@ -169,15 +169,16 @@ enum journal_status journal_tail_open(const char *folder, struct journal *rows,
         problem_set(ret_problem, "out of memory");
         return JOURNAL_UNAVAILABLE;
     }
-    *engine = (struct engine){.rows = rows,
-                              .applied = applied,
+    *engine = (struct engine){.rows = config->rows,
+                              .synced = config->synced,
+                              .turn_bytes = config->turn_bytes,
                               .files = {{.descriptor = -1}, {.descriptor = -1}},
                               .record = malloc(TAIL_RECORD_HEAD + ENTRY_MAX_BYTES)};
     enum journal_status status = JOURNAL_UNAVAILABLE;
     if (engine->record == NULL) {
         problem_set(ret_problem, "out of memory");
     } else {
-        status = open_files(folder, engine, ret_problem);
+        status = open_files(config->folder, engine, ret_problem);
     }
     if (status != JOURNAL_OK) {
         engine_destroy(engine);

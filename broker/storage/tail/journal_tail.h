@@ -2,8 +2,8 @@
  *
  * One append is one write and one fdatasync in a file whose size mostly stays. The engine leads
  * under the epoch of the rows, the journal in ledger.db, which the ledger's thread writes later.
- * Only `append` may be called once that thread runs. An append waits while the tables are so far
- * behind that neither file may be used. */
+ * Only `append` may be called once that thread runs. An append waits while the tables on the disk
+ * are so far behind that neither file may be used. */
 #ifndef BOURSE_BROKER_STORAGE_TAIL_JOURNAL_TAIL_H
 #define BOURSE_BROKER_STORAGE_TAIL_JOURNAL_TAIL_H
 
@@ -12,13 +12,20 @@
 #include "broker/storage/journal.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
-/* Opens or makes the files in `folder`, whose entries the rows already have. `rows` and `applied`,
- * the newest entry that the tables have, outlive the journal. *ret_journal is NULL on failure.
- * FULL: the disk has no space for the files. */
-enum journal_status journal_tail_open(const char *folder, struct journal *rows,
-                                      struct watermark *applied, struct journal **ret_journal,
-                                      struct problem *ret_problem);
+struct journal_tail_config {
+    const char *folder;
+    struct journal *rows; /* they have the entries that are in the files; outlive the journal */
+    struct watermark
+        *synced;       /* newest entry that the disk has in the tables; outlives the journal */
+    size_t turn_bytes; /* a file is long enough from here on; usually TAIL_TURN_BYTES */
+};
+
+/* Opens or makes the files. *ret_journal is NULL on failure. FULL: the disk has no space for the
+ * files. */
+enum journal_status journal_tail_open(const struct journal_tail_config *config,
+                                      struct journal **ret_journal, struct problem *ret_problem);
 /* Removes the files, when the tables have everything. A file that stays does no harm. */
 void journal_tail_remove(const char *folder);
 

@@ -32,7 +32,7 @@ static enum ledger_store_status apply(struct storage *store, struct exchange *ex
 {
     struct catching_up self = {.store = store, .status = LEDGER_STORE_OK};
     const uint64_t size_before = ledger_store_tree(store->ledger)->size;
-    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    enum ledger_store_status status = ledger_store_begin_lazily(store->ledger);
     if (status == LEDGER_STORE_OK) {
         status = storage_append_row(store, entry->end.index, entry->bytes, entry->length);
     }
@@ -82,6 +82,14 @@ bool storage_catch_up(struct storage *store, struct exchange *exchange, struct p
             return refuse(store, entry, status, ret_problem);
         }
         store->last = entry->end;
+        store->table = entry->end;
+    }
+    if (done > before) {
+        /* The tail may be written to again only when the disk has all of it in the tables. */
+        const enum ledger_store_status status = ledger_store_sync(store->ledger);
+        if (status != LEDGER_STORE_OK) {
+            return refuse(store, &tail->entries[done - 1], status, ret_problem);
+        }
         storage_tables_reach(store, &store->last);
         watermark_raise(&store->durable, store->last.index);
     }

@@ -6,7 +6,7 @@
  * has and ledger.db has not.
  *
  * The tail is two files that are used in turns. A file holds a run of records from its first byte
- * on, and is used again when ledger.db has its whole run:
+ * on. The file is used again when the disk has its whole run in ledger.db, even after a power cut:
  *
  *   offset size field of a record                        all little endian
  *        0    4 magic "BJT1"
@@ -31,10 +31,10 @@
 enum {
     TAIL_FILES = 2,
     TAIL_RECORD_HEAD = 40,
-    /* A file is used again from here on, when the tables have its fellow's run. */
-    TAIL_TURN_BYTES = 256 << 10,
+    /* A file is long enough from here on. After as many bytes of entries the tables are synced. */
+    TAIL_TURN_BYTES = 2 << 20,
     /* No record begins behind this: the broker waits for the tables instead. */
-    TAIL_MOST_BYTES = 8 << 20,
+    TAIL_MOST_BYTES = 16 << 20,
 };
 
 /* Writes the name of file 0 or 1 in `folder`. Returns false with a problem when it is too long. */

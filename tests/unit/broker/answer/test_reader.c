@@ -39,7 +39,8 @@ START_TEST(no_answer_runs_ahead_of_head)
                                    .names = queue_create(4),
                                    .releases = queue_create(4),
                                    .durable = &durable,
-                                   .applied = &applied};
+                                   .applied = &applied,
+                                   .synced = &applied};
     (void)snprintf(config.database, sizeof config.database, "%s", market.database);
     (void)snprintf(config.history, sizeof config.history, "%s-history", market.database);
     (void)snprintf(config.blobs, sizeof config.blobs, "%s-blobs", market.database);
@@ -82,6 +83,7 @@ static struct outgoing *ask_behind(const struct disk_reserve *reserve)
                                    .releases = queue_create(4),
                                    .durable = &durable,
                                    .applied = &applied,
+                                   .synced = &applied,
                                    .reserve = reserve};
     (void)snprintf(config.database, sizeof config.database, "%s", market.database);
     (void)snprintf(config.history, sizeof config.history, "%s-history", market.database);

@@ -434,7 +434,7 @@ START_TEST(a_full_disk_is_told_from_one_that_fails)
 {
     enum { PAGES = 4000, APPENDS_MAX = 400 }; /* the first region is of 4062 pages */
     struct act act = {.kind = ACT_REFUSAL, .log_time_ns = log_time_ns, .log_index = 3};
-    char fill[96];
+    char fill[128];
     enum act_log_status status = ACT_LOG_OK;
     act_log_close(&acts);
     sqlite3_close(database);
@@ -443,8 +443,10 @@ START_TEST(a_full_disk_is_told_from_one_that_fails)
     (void)sqlite3_extended_result_codes(database, 1);
     (void)sqlite3_wal_autocheckpoint(database, 0);
     ck_assert_msg(open_acts(), "%s", problem.text);
-    (void)snprintf(fill, sizeof fill, "CREATE TABLE fill(x); INSERT INTO fill VALUES(zeroblob(%d))",
-                   PAGES * 4096);
+    (void)snprintf(fill, sizeof fill,
+                   "CREATE TABLE fill(x); INSERT INTO fill SELECT zeroblob(%d * page_size)"
+                   " FROM pragma_page_size",
+                   PAGES);
     sql(fill);
     scarce.index_grow = SQLITE_IOERR_SHMSIZE;
     for (int i = 0; status == ACT_LOG_OK && i < APPENDS_MAX; i++) {

@@ -26,7 +26,7 @@ struct fixture {
     char folder[64];
     struct journal_log *log;
     struct journal *rows, *journal;
-    struct watermark applied;
+    struct watermark synced;
     uint64_t epoch;
     struct journal_last last;            /* of what was appended */
     struct journal_last ends[CHAIN_MAX]; /* by entry */
@@ -42,10 +42,13 @@ static void open_tail(struct fixture *self)
     self->log = journal_log_create(1, 1);
     self->rows = journal_memory_open(self->log);
     ck_assert_int_eq(journal_lead(self->rows, 0, &me, &self->epoch), JOURNAL_OK);
-    watermark_init(&self->applied, 0);
-    ck_assert_int_eq(
-        journal_tail_open(self->folder, self->rows, &self->applied, &self->journal, &problem),
-        JOURNAL_OK);
+    watermark_init(&self->synced, 0);
+    ck_assert_int_eq(journal_tail_open(&(struct journal_tail_config){.folder = self->folder,
+                                                                     .rows = self->rows,
+                                                                     .synced = &self->synced,
+                                                                     .turn_bytes = TAIL_TURN_BYTES},
+                                       &self->journal, &problem),
+                     JOURNAL_OK);
     self->last = (struct journal_last){.next_command = 1};
     self->ends[0] = self->last;
     self->bytes = malloc(ENTRY_MAX_BYTES);
@@ -58,7 +61,7 @@ static void close_tail(struct fixture *self)
     journal_log_destroy(&self->log);
     journal_tail_remove(self->folder);
     ck_assert_int_eq(rmdir(self->folder), 0); /* nothing else was made */
-    watermark_fini(&self->applied);
+    watermark_fini(&self->synced);
     free(self->bytes);
 }
 
@@ -92,7 +95,7 @@ static void skip(struct fixture *self)
     self->last.next_command++;
     self->last.chain.bytes[0] ^= 1;
     self->ends[self->last.index] = self->last;
-    watermark_raise(&self->applied, self->last.index);
+    watermark_raise(&self->synced, self->last.index);
 }
 
 static struct tail read_tail(const struct fixture *self)
@@ -299,7 +302,7 @@ START_TEST(the_files_are_used_in_turns_and_stay_short)
     for (uint64_t i = 1; i < CHAIN_MAX; i++) {
         append(&fixture, TAIL_TURN_BYTES / 4);
         ck_assert_uint_eq(count_after(&fixture, i - 1), 1);
-        watermark_raise(&fixture.applied, i);
+        watermark_raise(&fixture.synced, i);
     }
     ck_assert_int_gt(size_of(&fixture, 1), 0);
     ck_assert_int_lt(size_of(&fixture, 0), 2 * TAIL_TURN_BYTES);
@@ -347,7 +350,7 @@ START_TEST(an_append_waits_for_tables_that_are_far_behind)
     ck_assert_int_eq(pthread_create(&thread, NULL, append_late, &late), 0);
     (void)nanosleep(&moment, NULL);
     ck_assert(!atomic_load(&late.is_done));
-    watermark_raise(&fixture.applied, fixture.last.index);
+    watermark_raise(&fixture.synced, fixture.last.index);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert(atomic_load(&late.is_done));
     ck_assert_uint_eq(count_after(&fixture, fixture.last.index - 1), 1);

@@ -198,7 +198,7 @@ uint32_t ready_order_first(const struct ready_order *order, struct online_pace p
 uint32_t ready_order_shortest(const struct ready_order *order, uint64_t *steps)
 {
     uint32_t node = 1;
-    while (order->tree[node] != NO_SUBTASK && node < order->leaves) {
+    while (node < order->leaves && order->tree[node] != NO_SUBTASK) {
         node *= 2;
         node += order->tree[node] == NO_SUBTASK;
         *steps += 1;

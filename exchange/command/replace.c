@@ -16,6 +16,7 @@
 #include "exchange/state/lookup.h"
 #include "exchange/state/timers.h"
 #include "exchange/state/tracking.h"
+#include "exchange/work/choice/ready_order.h"
 #include "exchange/work/lease_records.h"
 
 #include <assert.h>
@@ -277,6 +278,9 @@ static void raise_budget(struct exchange *exchange, struct job *job, int64_t bud
 static void set_deadline(struct exchange *exchange, struct job *job, int64_t deadline_ns)
 {
     job->deadline_ns = deadline_ns;
+    if (!ready_order_create(exchange, job)) {
+        return; /* memory is short, so the exchange stops */
+    }
     timer_arm(exchange, TIMER_JOB, &job->id, deadline_ns);
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         lease_refill_later(exchange, LIST_ELEMENT(at, struct lease, of_job));

@@ -12,6 +12,7 @@
 #include "exchange/state/timers.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/check_queue.h"
+#include "exchange/work/choice/ready_order.h"
 #include "exchange/work/graph.h"
 #include "exchange/work/job_memory.h"
 #include "exchange/work/jobs.h"
@@ -94,9 +95,10 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
         job_free(job);
         return NULL;
     }
-    job->graph = submit->graph == NULL ? NULL : graph_create(exchange, job, submit->graph);
     job->is_checked = submit->verify == EXCHANGE_VERIFY_CHEAP;
-    if (exchange->is_out_of_memory || (job->is_checked && !check_queue_create(exchange, job))) {
+    job->graph = submit->graph == NULL ? NULL : graph_create(exchange, job, submit->graph);
+    if (exchange->is_out_of_memory || !ready_order_create(exchange, job) ||
+        (job->is_checked && !check_queue_create(exchange, job))) {
         job_free(job);
         return NULL;
     }

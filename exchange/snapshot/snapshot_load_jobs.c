@@ -16,6 +16,7 @@
 #include "exchange/state/tracking.h"
 #include "exchange/work/attempts.h"
 #include "exchange/work/check_queue.h"
+#include "exchange/work/choice/ready_order.h"
 #include "exchange/work/graph.h"
 #include "exchange/work/held_results.h"
 #include "exchange/work/job_memory.h"
@@ -238,7 +239,7 @@ static bool get_edges(struct exchange *exchange, struct job *job, const uint32_t
         return false;
     }
     job->graph = graph_create(exchange, job, &given);
-    if (job->graph == NULL) {
+    if (job->graph == NULL || !ready_order_create(exchange, job)) {
         return false;
     }
     tracking_add(exchange, &job->graph->tracked, RECORD_GRAPH);

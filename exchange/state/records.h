@@ -265,8 +265,9 @@ struct part {
     /* The fields below are not recorded. */
     uint32_t *ready; /* graph: heap of subtasks that wait for a lane and were never started */
     uint32_t ready_count;
-    uint64_t undecided_ms; /* graph: expected time of its subtasks that are not decided */
-    uint32_t lanes;        /* lanes of leases that take work */
+    struct ready_order *order; /* of `ready` by expected time; NULL: no deadline, or alike */
+    uint64_t undecided_ms;     /* graph: expected time of its subtasks that are not decided */
+    uint32_t lanes;            /* lanes of leases that take work */
     /* Handle of the bid while it stands, else BOOK_NONE. The bid rests between steps; an arriving
      * bid fills first. */
     uint32_t handle;
@@ -275,8 +276,7 @@ struct part {
     struct list_link spread;  /* member of exchange->spreads when subtasks came to its queue */
     struct list_link back;  /* member of exchange->backs when returned subtasks have no lane yet */
     struct list_link front; /* member of exchange->fronts when they may go before queued work */
-    /* The part is in exchange->challenges when its bid found nothing to fill from. */
-    struct list_link challenge;
+    struct list_link challenge; /* member of exchange->challenges when its bid found no ask */
 };
 
 /* Output that an accepted subtask hands on, kept until all subtasks that wait for it are

@@ -11,6 +11,7 @@
 #include "exchange/state/parts.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/choice/ready.h"
+#include "exchange/work/choice/ready_order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +181,7 @@ void graph_drop(struct exchange *exchange, struct job *job)
     job->graph = NULL;
     for (uint32_t i = 0; i < job->part_count; i++) {
         free(job->parts[i].ready);
+        ready_order_destroy(&job->parts[i].order);
         job->parts[i].ready = NULL;
         job->parts[i].ready_count = 0;
     }

@@ -3,6 +3,7 @@
 #include "exchange/state/memory.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/check_queue.h"
+#include "exchange/work/choice/ready_order.h"
 #include "exchange/work/graph.h"
 #include "exchange/work/work_checkpoint.h"
 
@@ -23,6 +24,7 @@ void job_free(struct job *job)
     work_checkpoint_free(job);
     for (uint32_t i = 0; job->parts != NULL && i < job->part_count; i++) {
         free(job->parts[i].ready);
+        ready_order_destroy(&job->parts[i].order);
     }
     for (uint32_t i = 0; job->pages != NULL && i <= (job->subtasks - 1) / PAGE_SUBTASKS; i++) {
         free(job->pages[i]);

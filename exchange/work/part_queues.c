@@ -56,8 +56,10 @@ uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t 
 
 static struct ready_bound bound_of(const struct lateness *late)
 {
-    return (struct ready_bound){
-        .is_set = late->is_bound && late->is_apart, .pace = late->pace, .most_ns = late->left_ns};
+    return (struct ready_bound){.exchange = late->exchange,
+                                .is_set = late->is_bound && late->is_apart,
+                                .pace = late->pace,
+                                .most_ns = late->left_ns};
 }
 
 bool part_has_resident(const struct part *part, const struct residents *residents,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { LIST_MOST = 2 * ONNX_RANK_MOST };
+#define ONNX_ALWAYS_ATTRIBUTE INT64_MAX /* an opset that no model has */
 
 /* Works out the one dim that is -1: it takes what is over. */
 static bool fill_dim(struct onnx_rule *rule, const struct onnx_fact *x, uint32_t rank,
@@ -80,6 +81,24 @@ bool onnx_rule_flatten(struct onnx_rule *rule)
     return onnx_rule_make(rule, 0, x->type, 2, dims) && onnx_rule_keep_same(rule, 0, x);
 }
 
+/* An operator moves the dims of its input by a list of integers. */
+struct move {
+    const struct onnx_fact *x;
+    int64_t list[LIST_MOST];
+    size_t count;
+    bool is_there;                /* the list; else its count is 0 */
+    int64_t dims[ONNX_RANK_MOST]; /* of the output */
+};
+
+/* Reads the input and the list, which is the second input from opset `since` on. */
+static bool open_move(struct onnx_rule *rule, const char *name, int64_t since,
+                      struct move *ret_move)
+{
+    *ret_move = (struct move){.x = onnx_rule_input(rule, 0)};
+    return ret_move->x != NULL && onnx_rule_list_at(rule, 1, name, since, ret_move->list,
+                                                    &ret_move->count, &ret_move->is_there);
+}
+
 /* Marks axes of a tensor of `rank` dims. */
 static bool mark_axes(struct onnx_rule *rule, const int64_t *axes, size_t count, uint32_t rank,
                       bool *ret_marked)
@@ -100,79 +119,70 @@ static bool mark_axes(struct onnx_rule *rule, const int64_t *axes, size_t count,
 
 bool onnx_rule_squeeze(struct onnx_rule *rule)
 {
-    const struct onnx_fact *x = onnx_rule_input(rule, 0);
-    int64_t axes[LIST_MOST];
-    int64_t dims[ONNX_RANK_MOST];
+    struct move move;
     bool marked[LIST_MOST];
-    size_t count = 0;
-    bool is_there = false;
     uint32_t rank = 0;
-    if (x == NULL || !onnx_rule_list_at(rule, 1, "axes", 13, axes, &count, &is_there) ||
-        !mark_axes(rule, axes, count, x->rank, marked)) {
+    if (!open_move(rule, "axes", 13, &move) ||
+        !mark_axes(rule, move.list, move.count, move.x->rank, marked)) {
         return false;
     }
-    for (uint32_t i = 0; i < x->rank; i++) {
-        if (marked[i] && x->dims[i] != 1) {
+    for (uint32_t i = 0; i < move.x->rank; i++) {
+        if (marked[i] && move.x->dims[i] != 1) {
             return onnx_rule_fault(rule, ONNX_SHAPE, 0, "dim %u of %s is not 1", i,
-                                   onnx_shape_text(x).text);
+                                   onnx_shape_text(move.x).text);
         }
-        if (is_there ? !marked[i] : x->dims[i] != 1) {
-            dims[rank++] = x->dims[i];
+        if (move.is_there ? !marked[i] : move.x->dims[i] != 1) {
+            move.dims[rank++] = move.x->dims[i];
         }
     }
-    return onnx_rule_make(rule, 0, x->type, rank, dims) && onnx_rule_keep_same(rule, 0, x);
+    return onnx_rule_make(rule, 0, move.x->type, rank, move.dims) &&
+           onnx_rule_keep_same(rule, 0, move.x);
 }
 
 bool onnx_rule_unsqueeze(struct onnx_rule *rule)
 {
-    const struct onnx_fact *x = onnx_rule_input(rule, 0);
-    int64_t axes[LIST_MOST];
-    int64_t dims[ONNX_RANK_MOST];
+    struct move move;
     bool marked[LIST_MOST];
-    size_t count = 0;
-    bool is_there = false;
-    if (x == NULL || !onnx_rule_list_at(rule, 1, "axes", 13, axes, &count, &is_there)) {
+    if (!open_move(rule, "axes", 13, &move)) {
         return false;
     }
-    const uint32_t rank = x->rank + (uint32_t)count;
+    const uint32_t rank = move.x->rank + (uint32_t)move.count;
     if (rank > ONNX_RANK_MOST) {
         return onnx_rule_fault(rule, ONNX_TOO_LARGE, ONNX_NO_INPUT, "it would have %u dims", rank);
     }
-    if (!mark_axes(rule, axes, count, rank, marked)) {
+    if (!mark_axes(rule, move.list, move.count, rank, marked)) {
         return false;
     }
     for (uint32_t i = 0, from = 0; i < rank; i++) {
-        dims[i] = marked[i] ? 1 : x->dims[from++];
+        move.dims[i] = marked[i] ? 1 : move.x->dims[from++];
     }
-    return onnx_rule_make(rule, 0, x->type, rank, dims) && onnx_rule_keep_same(rule, 0, x);
+    return onnx_rule_make(rule, 0, move.x->type, rank, move.dims) &&
+           onnx_rule_keep_same(rule, 0, move.x);
 }
 
 bool onnx_rule_transpose(struct onnx_rule *rule)
 {
-    const struct onnx_fact *x = onnx_rule_input(rule, 0);
-    int64_t order[LIST_MOST];
-    int64_t dims[ONNX_RANK_MOST];
+    struct move move;
     bool marked[LIST_MOST];
-    size_t count = 0;
-    bool is_there = false;
-    if (x == NULL || !onnx_rule_list(rule, "perm", order, &count, &is_there)) {
+    if (!open_move(rule, "perm", ONNX_ALWAYS_ATTRIBUTE, &move)) {
         return false;
     }
-    for (uint32_t i = 0; !is_there && i < x->rank; i++) {
-        order[i] = x->rank - 1 - i;
+    const uint32_t rank = move.x->rank;
+    for (uint32_t i = 0; !move.is_there && i < rank; i++) {
+        move.list[i] = rank - 1 - i;
     }
-    if (is_there && count != x->rank) {
-        return onnx_rule_fault(rule, ONNX_SHAPE, 0, "perm has %zu axes for %s", count,
-                               onnx_shape_text(x).text);
+    if (move.is_there && move.count != rank) {
+        return onnx_rule_fault(rule, ONNX_SHAPE, 0, "perm has %zu axes for %s", move.count,
+                               onnx_shape_text(move.x).text);
     }
-    if (!mark_axes(rule, order, x->rank, x->rank, marked)) {
+    if (!mark_axes(rule, move.list, rank, rank, marked)) {
         return false;
     }
-    for (uint32_t i = 0; i < x->rank; i++) {
-        dims[i] = x->dims[order[i] < 0 ? order[i] + x->rank : order[i]];
+    for (uint32_t i = 0; i < rank; i++) {
+        move.dims[i] = move.x->dims[move.list[i] < 0 ? move.list[i] + rank : move.list[i]];
     }
-    return onnx_rule_make(rule, 0, x->type, x->rank, dims) &&
-           (x->rank > 1 || onnx_rule_keep_same(rule, 0, x));
+    return onnx_rule_make(rule, 0, move.x->type, rank, move.dims) &&
+           (rank > 1 || onnx_rule_keep_same(rule, 0, move.x));
 }
 
 /* ---------------------------------------------------------------- together and apart */
@@ -403,26 +413,21 @@ bool onnx_rule_tile(struct onnx_rule *rule)
 
 bool onnx_rule_pad(struct onnx_rule *rule)
 {
-    const struct onnx_fact *x = onnx_rule_input(rule, 0);
-    int64_t pads[LIST_MOST];
-    int64_t dims[ONNX_RANK_MOST];
-    size_t count = 0;
-    bool is_there = false;
-    if (x == NULL || !onnx_rule_list_at(rule, 1, "pads", 11, pads, &count, &is_there)) {
+    struct move move;
+    if (!open_move(rule, "pads", 11, &move)) {
         return false;
     }
-    if (count != 2 * (size_t)x->rank) {
+    const uint32_t rank = move.x->rank;
+    if (move.count != 2 * (size_t)rank) {
         return onnx_rule_fault(rule, ONNX_SHAPE, ONNX_NO_INPUT, "there are %zu pads for %u dims",
-                               count, x->rank);
+                               move.count, rank);
     }
-    for (uint32_t i = 0; i < x->rank; i++) {
-        if (!checked_add(x->dims[i], pads[i], &dims[i]) ||
-            !checked_add(dims[i], pads[x->rank + i], &dims[i])) {
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!checked_add(move.x->dims[i], move.list[i], &move.dims[i]) ||
+            !checked_add(move.dims[i], move.list[rank + i], &move.dims[i])) {
             return onnx_rule_fault(rule, ONNX_OVERFLOW, ONNX_NO_INPUT,
-                                   "the pads of dim %u do not "
-                                   "fit",
-                                   i);
+                                   "the pads of dim %u do not fit", i);
         }
     }
-    return onnx_rule_make(rule, 0, x->type, x->rank, dims);
+    return onnx_rule_make(rule, 0, move.x->type, rank, move.dims);
 }

@@ -14,7 +14,9 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,10 @@ enum way { WAY_SERVICE, WAY_ORDINARY, WAYS }; /* the first needs root */
 
 #define MIB (UINT64_C(1) << 20)
 #define SECOND UINT64_C(1000000000)
+
+/* The program's own folder, which has a folder for each test. The first process of the program
+ * removes it in the end, with what a failed test left. */
+static char fixture_root[] = "/tmp/bourse-jail-XXXXXX";
 
 struct fixture {
     char folder[64];
@@ -53,7 +59,7 @@ static inline bool fixture_possible(enum way way)
 static inline bool fixture_prepare(struct fixture *fixture, enum way way, struct problem *problem)
 {
     *fixture = (struct fixture){.probe = open(BOURSE_BIN_DIR "/jail-probe", O_RDONLY | O_CLOEXEC)};
-    (void)snprintf(fixture->folder, sizeof fixture->folder, "/tmp/bourse-jail-XXXXXX");
+    (void)snprintf(fixture->folder, sizeof fixture->folder, "%s/XXXXXX", fixture_root);
     (void)snprintf(fixture->mark, sizeof fixture->mark, "pr%d", (int)getpid());
     problem_set(problem, "no folder or no probe");
     if (fixture->probe < 0 || mkdtemp(fixture->folder) == NULL) {
@@ -141,7 +147,22 @@ static inline int fixture_survivors(const struct fixture *fixture)
     return count;
 }
 
-/* Closes everything and makes sure that the host is calm: nothing of the test is left running. */
+static inline int fixture_remove_one(const char *path, const struct stat *status, int type,
+                                     struct FTW *place)
+{
+    (void)status, (void)type, (void)place;
+    (void)remove(path);
+    return 0;
+}
+
+/* Removes a folder with all that is in it. */
+static inline void fixture_remove(const char *path)
+{
+    (void)nftw(path, fixture_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Closes everything and makes sure that the host is calm: nothing of the test is left running, and
+ * nothing in its folder. */
 static inline void fixture_close(struct fixture *fixture)
 {
     jail_close(&fixture->jail);
@@ -154,7 +175,7 @@ static inline void fixture_close(struct fixture *fixture)
     (void)unlink(fixture->plugin);
     (void)unlink(fixture->wasm);
     (void)unlink(fixture->secret);
-    (void)rmdir(fixture->folder);
+    ck_assert_msg(rmdir(fixture->folder) == 0, "the test leaves files: %s", strerror(errno));
     (void)close(fixture->probe);
 }
 
@@ -227,13 +248,6 @@ static inline int fixture_skip(void)
             _exit(1);
         }
         isolation_probe(fixture.launcher, fixture.worker, NULL, &isolation);
-        (void)unlink(fixture.worker);
-        (void)unlink(fixture.tensor);
-        (void)unlink(fixture.kernel);
-        (void)unlink(fixture.plugin);
-        (void)unlink(fixture.wasm);
-        (void)unlink(fixture.secret);
-        (void)rmdir(fixture.folder);
         if (isolation.level == 0) {
             (void)printf("skipped: %s\n", isolation.refusal);
         }
@@ -245,10 +259,25 @@ static inline int fixture_skip(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/* Makes the program's folder. Returns 77 when this machine cannot jail at all, 1 when something
+ * else is wrong, and else 0. */
+static inline int fixture_start(void)
+{
+    if (mkdtemp(fixture_root) == NULL || chmod(fixture_root, 01777) != 0) {
+        (void)fprintf(stderr, "%s: %s\n", fixture_root, strerror(errno));
+        return 1;
+    }
+    int skip = fixture_skip();
+    if (skip != 0) {
+        fixture_remove(fixture_root);
+    }
+    return skip;
+}
+
 /* All tests, in each way that is possible here; the exit status of the program. */
 static inline int fixture_main(const char *name, const TTest *const *tests, size_t count)
 {
-    int skip = fixture_skip();
+    int skip = fixture_start();
     if (skip != 0) {
         return skip;
     }
@@ -264,6 +293,7 @@ static inline int fixture_main(const char *name, const TTest *const *tests, size
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
+    fixture_remove(fixture_root);
     return failed == 0 ? 0 : 1;
 }
 

@@ -68,16 +68,29 @@ static enum store_status fetch_nothing(void *context, size_t thread, const struc
     return STORE_MISSING;
 }
 
+static void name_cache(const struct fixture *fixture, char ret_folder[PATH_MAX])
+{
+    (void)snprintf(ret_folder, PATH_MAX, "%s/cache", fixture->folder);
+}
+
 static struct store *open_store(const struct fixture *fixture)
 {
     char folder[PATH_MAX];
     struct problem problem;
     struct store *store = NULL;
-    (void)snprintf(folder, sizeof folder, "%s/cache", fixture->folder);
+    name_cache(fixture, folder);
     struct store_config cache = {
         .folder = folder, .cap_bytes = 1 << 20, .threads = 1, .fetch = fetch_nothing};
     ck_assert_msg(store_open(&cache, &store, &problem), "%s", problem.text);
     return store;
+}
+
+static void close_store(const struct fixture *fixture, struct store **store)
+{
+    char folder[PATH_MAX];
+    store_close(store);
+    name_cache(fixture, folder);
+    fixture_remove(folder);
 }
 
 static struct outcome *run(struct fixture *fixture, struct given *given)
@@ -96,7 +109,7 @@ static struct outcome *run(struct fixture *fixture, struct given *given)
                               .store = store,
                               .limit_ms = 300000};
     program_run(&program, outcome, &ended);
-    store_close(&store);
+    close_store(fixture, &store);
     ck_assert(!ended);
     close(given->blob.fd);
     return outcome;
@@ -441,7 +454,7 @@ START_TEST(a_task_is_a_program_of_its_own)
                               .store = store,
                               .limit_ms = 300000};
     program_run(&joining, outcome, &ended);
-    store_close(&store);
+    close_store(&fixture, &store);
     ck_assert_msg(outcome->result == OUTCOME_OK, "%d %s", (int)outcome->result, outcome->detail);
     expect_text(&outcome->standard_output, "ajoin!\n");
     ck_assert_uint_eq(outcome->output_count, 1);
@@ -504,7 +517,7 @@ END_TEST
 
 int main(void)
 {
-    int skip = fixture_skip();
+    int skip = fixture_start();
     if (skip != 0) {
         return skip;
     }
@@ -523,5 +536,7 @@ int main(void)
     tcase_add_test(tcase, a_number_that_was_kept_names_the_output);
     tcase_add_test(tcase, a_wrong_manifest_is_refused_once);
     suite_add_tcase(suite, tcase);
-    return suite_run(suite);
+    const int status = suite_run(suite);
+    fixture_remove(fixture_root);
+    return status;
 }

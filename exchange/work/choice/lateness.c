@@ -5,8 +5,11 @@
 #include "exchange/policy.h"
 #include "exchange/state/parts.h"
 #include "exchange/state/steps.h"
+#include "exchange/work/choice/ready_order.h"
 #include "exchange/work/graph.h"
 #include "exchange/work/runtime_stats.h"
+
+#include <assert.h>
 
 bool lateness_in_force(const struct exchange *exchange)
 {
@@ -87,7 +90,8 @@ static void add_stated(const struct part *part, struct lateness *late)
 static struct lateness lateness_from(const struct exchange *exchange, const struct part *part)
 {
     const struct job *job = part->job;
-    return (struct lateness){.is_bound = is_bound(exchange, part),
+    return (struct lateness){.exchange = exchange,
+                             .is_bound = is_bound(exchange, part),
                              .is_apart = graph_tells_apart(job) && !job->is_checked,
                              .left_ns = job->deadline_ns - exchange->now_ns};
 }
@@ -159,19 +163,18 @@ static const struct subtask *look_at(const struct job *job, uint32_t index)
     return page == NULL ? NULL : &page->subtasks[index % PAGE_SUBTASKS];
 }
 
-/* Returns the least time of a waiting subtask of a part with expectations of their own; the search
- * ends with the first that takes no more than `enough_ns`. */
+/* Returns the least time of a waiting subtask of a part with expectations of their own. Of what
+ * waits again, the search ends with the first that takes no more than `enough_ns`. */
 static int64_t least_of_own(const struct lateness *late, const struct part *part, int64_t enough_ns)
 {
     const struct job *job = part->job;
-    int64_t least_ns = INT64_MAX;
-    for (uint32_t i = 0; i < part->ready_count && least_ns > enough_ns; i++) {
-        const int64_t takes_ns = lateness_takes_ns(late, job, part->ready[i]);
-        least_ns = takes_ns < least_ns ? takes_ns : least_ns;
-    }
+    assert(part->order != NULL);
+    const uint32_t shortest = ready_order_shortest(part->order, late->exchange->steps);
+    int64_t least_ns = shortest == NO_SUBTASK ? INT64_MAX : lateness_takes_ns(late, job, shortest);
     for (uint32_t index = part->retry_head; index != NO_SUBTASK && least_ns > enough_ns;) {
         const struct subtask *subtask = look_at(job, index);
         const int64_t takes_ns = lateness_takes_ns(late, job, index);
+        steps_add(late->exchange, 1);
         least_ns = subtask->state == SUBTASK_WAITING && takes_ns < least_ns ? takes_ns : least_ns;
         index = subtask->next;
     }

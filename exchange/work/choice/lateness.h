@@ -17,11 +17,12 @@
 
 /* The struct says what a device, or a lane, can still end before the deadline. */
 struct lateness {
-    bool is_bound;           /* false: no subtask of the part is ever late */
-    bool is_apart;           /* subtasks have expectations of their own */
-    int64_t left_ns;         /* time until the deadline */
-    int64_t takes_ns;        /* alike subtasks: the least time of one; 0: unknown */
-    struct online_pace pace; /* of subtasks with expectations */
+    const struct exchange *exchange; /* counts the steps of looks */
+    bool is_bound;                   /* false: no subtask of the part is ever late */
+    bool is_apart;                   /* subtasks have expectations of their own */
+    int64_t left_ns;                 /* time until the deadline */
+    int64_t takes_ns;                /* alike subtasks: the least time of one; 0: unknown */
+    struct online_pace pace;         /* of subtasks with expectations */
 };
 
 /* Returns true when the market's rules keep late subtasks from starting. */

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "exchange/policy.h"
 #include "exchange/state/residency.h"
+#include "exchange/work/choice/ready_order.h"
 
 #include <assert.h>
 
@@ -24,6 +25,14 @@ static bool goes_before(const struct graph *graph, uint32_t a, uint32_t b)
     return online_goes_before(task_of(graph, a), task_of(graph, b));
 }
 
+static void put(struct part *part, uint32_t at, uint32_t index)
+{
+    part->ready[at] = index;
+    if (part->order != NULL) {
+        ready_order_note(part->order, index, at);
+    }
+}
+
 /* Puts `index` at the place `at` of the heap or below it. */
 static void sift_down(struct part *part, uint32_t at, uint32_t index)
 {
@@ -35,20 +44,20 @@ static void sift_down(struct part *part, uint32_t at, uint32_t index)
         if (!goes_before(graph, part->ready[child], index)) {
             break;
         }
-        part->ready[at] = part->ready[child];
+        put(part, at, part->ready[child]);
         at = child;
     }
-    part->ready[at] = index;
+    put(part, at, index);
 }
 
 static void sift_up(struct part *part, uint32_t at, uint32_t index)
 {
     const struct graph *graph = part->job->graph;
     while (at > 0 && goes_before(graph, index, part->ready[(at - 1) / 2])) {
-        part->ready[at] = part->ready[(at - 1) / 2];
+        put(part, at, part->ready[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
-    part->ready[at] = index;
+    put(part, at, index);
 }
 
 void ready_push(struct part *part, uint32_t index)
@@ -56,6 +65,9 @@ void ready_push(struct part *part, uint32_t index)
     part->ready_count++;
     assert(part->ready_count <= part->end - part->first);
     sift_up(part, part->ready_count - 1, index);
+    if (part->order != NULL) {
+        ready_order_add(part->order, index);
+    }
 }
 
 /* Takes the subtask at a place of the heap out. */
@@ -63,6 +75,9 @@ static uint32_t take_ready_at(struct part *part, uint32_t at)
 {
     const uint32_t taken = part->ready[at];
     const uint32_t last = part->ready[--part->ready_count];
+    if (part->order != NULL) {
+        ready_order_remove(part->order, taken);
+    }
     if (at == part->ready_count) {
         return taken;
     }
@@ -85,19 +100,13 @@ static bool is_within(const struct ready_bound *bound, const struct job *job, ui
  * this not the first place. */
 static uint32_t find_within(const struct part *part, const struct ready_bound *bound)
 {
-    const struct job *job = part->job;
-    uint32_t found = part->ready_count;
-    for (uint32_t i = 0; i < part->ready_count; i++) {
-        if (is_within(bound, job, part->ready[i]) &&
-            (found == part->ready_count ||
-             goes_before(job->graph, part->ready[i], part->ready[found]))) {
-            found = i;
-        }
-        if (found == 0) {
-            break;
-        }
+    if (part->ready_count == 0 || is_within(bound, part->job, part->ready[0])) {
+        return 0;
     }
-    return found;
+    assert(part->order != NULL);
+    const uint32_t first =
+        ready_order_first(part->order, bound->pace, bound->most_ns, bound->exchange->steps);
+    return first == NO_SUBTASK ? part->ready_count : ready_order_place(part->order, first);
 }
 
 /* Places of the heap whose parents were seen. The first of them in the order of the heap comes

@@ -13,6 +13,7 @@ uint32_t ready_rank(const struct graph *graph, uint32_t index);
 void ready_push(struct part *part, uint32_t index);
 /* A bound on the time of a subtask that is taken: its own expectation, at this pace. */
 struct ready_bound {
+    const struct exchange *exchange; /* counts the steps of the search */
     bool is_set;
     struct online_pace pace;
     int64_t most_ns;

@@ -229,6 +229,96 @@ START_TEST(the_others_of_unlike_subtasks_wait_until_the_deadline)
 }
 END_TEST
 
+enum {
+    MANY = 10000,     /* subtasks that are ready at once */
+    LOOK_STEPS = 200, /* most steps of one look at them, with what else the exchange counts */
+};
+
+/* Submits MANY subtasks that take `long_ms`, but for the last `shorts`, which take a second. */
+static struct id128 submit_many(uint32_t long_ms, uint32_t shorts)
+{
+    static uint32_t expect_ms[MANY], after_count[MANY];
+    for (uint32_t i = 0; i < MANY; i++) {
+        expect_ms[i] = i < MANY - shorts ? long_ms + i : 1000;
+    }
+    const struct exchange_graph graph = {.expect_ms = expect_ms,
+                                         .expect_count = MANY,
+                                         .after_count = after_count,
+                                         .after_count_count = MANY};
+    struct exchange_command made = submit_by(MANY, 60 * NS_PER_S, NS_PER_S);
+    made.submit.graph = &graph;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    return made.id;
+}
+
+START_TEST(a_look_at_many_late_subtasks_takes_few_steps)
+{
+    const struct id128 job = submit_many(70000, 0);
+    uint64_t before = exchange_steps(market.exchange);
+    offer(PROVIDER, 1, price);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    ck_assert_uint_gt(exchange_steps(market.exchange), before);
+    ck_assert_uint_lt(exchange_steps(market.exchange) - before, LOOK_STEPS);
+    check_late(job, 70 * NS_PER_S, 60 * NS_PER_S);
+    reload();
+    before = exchange_steps(market.exchange);
+    check_late(job, 70 * NS_PER_S, 60 * NS_PER_S);
+    ck_assert_uint_lt(exchange_steps(market.exchange) - before, 2 * LOOK_STEPS);
+}
+END_TEST
+
+START_TEST(what_ends_in_time_is_found_among_many_late_subtasks_in_few_steps)
+{
+    const struct id128 job = submit_many(70000, 20);
+    offer(PROVIDER, 1, price);
+    for (uint32_t i = 0; i < 15; i++) {
+        ck_assert_uint_ge(count_of(EFFECT_DISPATCH), 1);
+        ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->work.index, MANY - 20 + i + (i > 0));
+        const struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+        const uint64_t before = exchange_steps(market.exchange);
+        market.now_ns += NS_PER_S;
+        result(PROVIDER, job, work, OUTCOME_OK, NS_PER_S);
+        ck_assert_uint_lt(exchange_steps(market.exchange) - before, 2 * LOOK_STEPS);
+    }
+    reload();
+    check_hash();
+}
+END_TEST
+
+/* A deadline that comes later finds the subtasks that are ready by then. */
+START_TEST(a_deadline_that_is_set_later_bounds_the_looks_too)
+{
+    static uint32_t expect_ms[MANY], after_count[MANY];
+    for (uint32_t i = 0; i < MANY; i++) {
+        expect_ms[i] = 7000 + i / 10;
+    }
+    const struct exchange_graph graph = {.expect_ms = expect_ms,
+                                         .expect_count = MANY,
+                                         .after_count = after_count,
+                                         .after_count_count = MANY};
+    struct exchange_command made = submit_of(MANY, 100);
+    made.submit.graph = &graph;
+    apply(&made);
+    offer(PROVIDER, 1, price);
+    const struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += 8 * NS_PER_S;
+    result(PROVIDER, made.id, work, OUTCOME_OK, 8 * NS_PER_S);
+    struct exchange_command replace = command(EXCHANGE_REPLACE, CONSUMER);
+    replace.replace = (struct exchange_replace){
+        .order = made.id, .has_deadline = true, .deadline_ns = market.now_ns + 6 * NS_PER_S};
+    apply(&replace);
+    ck_assert_int_eq(job_row(made.id).deadline_ns, replace.replace.deadline_ns);
+    const uint64_t before = exchange_steps(market.exchange);
+    offer(OTHER_PROVIDER, 1, price);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    ck_assert_uint_gt(exchange_steps(market.exchange), before);
+    ck_assert_uint_lt(exchange_steps(market.exchange) - before, LOOK_STEPS);
+    reload();
+    check_hash();
+}
+END_TEST
+
 START_TEST(a_straggler_is_not_copied_when_the_copy_would_be_late)
 {
     offer(PROVIDER, 1, price);
@@ -299,5 +389,8 @@ SUITE("exchange: lateness", set_up_now, tear_down,
       TEST(a_stated_time_that_results_elsewhere_disprove_counts_no_more),
       TEST(of_unlike_subtasks_those_are_started_that_can_end_in_time),
       TEST(the_others_of_unlike_subtasks_wait_until_the_deadline),
+      TEST(a_look_at_many_late_subtasks_takes_few_steps),
+      TEST(what_ends_in_time_is_found_among_many_late_subtasks_in_few_steps),
+      TEST(a_deadline_that_is_set_later_bounds_the_looks_too),
       TEST(a_straggler_is_not_copied_when_the_copy_would_be_late),
       TEST(a_job_without_a_deadline_or_statement_has_the_snapshot_of_before))

@@ -128,12 +128,33 @@ START_TEST(earlier_rules_cores_and_small_files_know_no_residents)
 }
 END_TEST
 
+/* Returns a graph of three subtasks, of which 2 waits for 0. */
+static struct exchange_graph three(const uint32_t ranks[3])
+{
+    static const uint32_t counts[] = {0, 0, 1};
+    static const uint32_t waits[] = {0};
+    return (struct exchange_graph){.rank = ranks,
+                                   .rank_count = 3,
+                                   .after_count = counts,
+                                   .after_count_count = 3,
+                                   .after = waits,
+                                   .after_length = 1};
+}
+
+/* Offers a device of PROVIDER, which gets the first subtasks of the job. */
+static struct id128 start_on(uint32_t slots, int64_t memory_bytes,
+                             const struct exchange_graph *graph)
+{
+    offer_device(PROVIDER, slots, memory_bytes, true);
+    const struct id128 job = submit_graph((uint32_t)graph->after_count_count, graph);
+    listen();
+    return job;
+}
+
 /* A lane has one subtask at a time: PROVIDER holds what subtask 0 left. */
 static struct id128 two_ready(const struct exchange_graph *graph, int64_t bytes)
 {
-    offer_device(PROVIDER, 1, 1024 * MIB, true);
-    const struct id128 job = submit_graph(3, graph);
-    listen();
+    const struct id128 job = start_on(1, 1024 * MIB, graph);
     ck_assert_uint_eq(sent[0].works[0].index, 0);
     answer(job, 0, bytes);
     return job;
@@ -144,18 +165,11 @@ static struct id128 two_ready(const struct exchange_graph *graph, int64_t bytes)
 START_TEST(a_higher_rank_goes_first_unless_the_copy_takes_longer)
 {
     static const uint32_t ranks[] = {500, 300, 200};
-    static const uint32_t counts[] = {0, 0, 1};
-    static const uint32_t waits[] = {0};
     static const struct {
         int64_t bytes;
         uint32_t next;
     } cases[] = {{9000000, 1}, {10000000, 2}, {20000000, 2}};
-    const struct exchange_graph graph = {.rank = ranks,
-                                         .rank_count = 3,
-                                         .after_count = counts,
-                                         .after_count_count = 3,
-                                         .after = waits,
-                                         .after_length = 1};
+    const struct exchange_graph graph = three(ranks);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (i > 0) {
             tear_down();
@@ -167,20 +181,12 @@ START_TEST(a_higher_rank_goes_first_unless_the_copy_takes_longer)
 }
 END_TEST
 
-/* A device of 64 MiB holds a quarter of them, by default. */
 /* Ranks within a fifth are level. The lane stays with its inputs, but a longer way has its turn. */
 START_TEST(a_level_rank_waits_for_inputs_at_hand)
 {
-    static const uint32_t counts[] = {0, 0, 1};
-    static const uint32_t waits[] = {0};
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t ranks[] = {5000, 2000, 1600 - i};
-        const struct exchange_graph graph = {.rank = ranks,
-                                             .rank_count = 3,
-                                             .after_count = counts,
-                                             .after_count_count = 3,
-                                             .after = waits,
-                                             .after_length = 1};
+        const struct exchange_graph graph = three(ranks);
         (void)two_ready(&graph, RESIDENT_LEAST_BYTES);
         ck_assert_uint_eq(sent[0].works[0].index, i == 0 ? 2 : 1);
         tear_down();
@@ -189,21 +195,13 @@ START_TEST(a_level_rank_waits_for_inputs_at_hand)
 }
 END_TEST
 
+/* A device of 64 MiB holds a quarter of them, by default. */
 START_TEST(outputs_above_what_a_device_holds_count_for_nothing)
 {
     static const uint32_t ranks[] = {500, 200, 200};
-    static const uint32_t counts[] = {0, 0, 1};
-    static const uint32_t waits[] = {0};
-    const struct exchange_graph graph = {.rank = ranks,
-                                         .rank_count = 3,
-                                         .after_count = counts,
-                                         .after_count_count = 3,
-                                         .after = waits,
-                                         .after_length = 1};
+    const struct exchange_graph graph = three(ranks);
     for (int i = 0; i < 2; i++) {
-        offer_device(PROVIDER, 1, 64 * MIB, true);
-        const struct id128 job = submit_graph(3, &graph);
-        listen();
+        const struct id128 job = start_on(1, 64 * MIB, &graph);
         answer(job, 0, 16 * MIB + i);
         ck_assert_uint_eq(sent[0].works[0].index, i == 0 ? 2 : 1);
         tear_down();
@@ -226,10 +224,7 @@ START_TEST(what_was_used_longest_ago_goes_first)
                                          .after = waits,
                                          .after_length = 2};
     for (int i = 0; i < 2; i++) {
-        const int64_t memory_bytes = i == 0 ? 64 * MIB : 128 * MIB;
-        offer_device(PROVIDER, 1, memory_bytes, true);
-        const struct id128 job = submit_graph(4, &graph);
-        listen();
+        const struct id128 job = start_on(1, i == 0 ? 64 * MIB : 128 * MIB, &graph);
         answer(job, 0, 16 * MIB);
         answer(job, 0, 16 * MIB);
         ck_assert_uint_eq(sent[0].works[0].index, i == 0 ? 3 : 2);
@@ -269,9 +264,7 @@ START_TEST(of_idle_lanes_the_one_that_holds_inputs_takes_them)
                                          .after_count_count = 4,
                                          .after = waits,
                                          .after_length = 3};
-    offer_device(PROVIDER, 2, 1024 * MIB, true);
-    const struct id128 job = submit_graph(4, &graph);
-    listen();
+    const struct id128 job = start_on(2, 1024 * MIB, &graph);
     ck_assert_uint_eq(sent[0].count, 2);
     const uint32_t second = sent[0].works[1].lane;
     answer(job, 0, 1); /* small */
@@ -285,14 +278,7 @@ END_TEST
 START_TEST(a_lease_that_ends_holds_nothing)
 {
     static const uint32_t ranks[] = {500, 300, 200};
-    static const uint32_t counts[] = {0, 0, 1};
-    static const uint32_t waits[] = {0};
-    const struct exchange_graph graph = {.rank = ranks,
-                                         .rank_count = 3,
-                                         .after_count = counts,
-                                         .after_count_count = 3,
-                                         .after = waits,
-                                         .after_length = 1};
+    const struct exchange_graph graph = three(ranks);
     const struct id128 job = two_ready(&graph, 64 * MIB);
     ck_assert_uint_eq(sent[0].works[0].index, 2);
     presence(EXCHANGE_GOODBYE, PROVIDER);

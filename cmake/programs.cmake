@@ -35,15 +35,31 @@ if(worker_sources)
   target_link_options(bourse-worker PRIVATE -static-pie)
 endif()
 
-# The tensor program: no sanitizer either. Dynamic, for oneDNN; its jails show the host's system tree.
-function(tensor_program name)
-  add_executable(${name} ${tensor_sources} ${numeric_sources} provider/tensor/main.c provider/tensor/ask.c provider/worker/packet.c
-    formats/npy.c formats/tensor_op.c formats/template.c base/challenge_product.c base/pattern.c base/precision.c base/reader.c
-    base/residual.c base/text.c base/writer.c ${ARGN})
+# What programs for jails share with their stand-ins in the tests is compiled once: the objects of a program but for its
+# main. They are compiled as those of a program are, and no sanitizer watches them either.
+function(jailed_parts name)
+  add_library(${name}-parts OBJECT ${ARGN})
+  target_include_directories(${name}-parts PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name}-parts PRIVATE -O2 -D_FORTIFY_SOURCE=2 -fPIE)
+  set_target_properties(${name}-parts PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF POSITION_INDEPENDENT_CODE OFF)
+  target_link_libraries(${name}-parts PRIVATE bourse_strict)
+endfunction()
+# jailed_program(NAME PARTS SOURCES...): a program of the parts of another, or of its own.
+function(jailed_program name parts)
+  add_executable(${name} ${ARGN} $<TARGET_OBJECTS:${parts}-parts>)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
   set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
-  target_link_libraries(${name} PRIVATE bourse_strict m)
+  target_link_libraries(${name} PRIVATE bourse_strict)
+endfunction()
+
+# The tensor program is dynamic, for oneDNN; its jails show the host's system tree.
+jailed_parts(bourse-tensor ${tensor_sources} ${numeric_sources} provider/tensor/ask.c provider/worker/packet.c
+  formats/npy.c formats/tensor_op.c formats/template.c base/challenge_product.c base/pattern.c base/precision.c base/reader.c
+  base/residual.c base/text.c base/writer.c)
+function(tensor_program name)
+  jailed_program(${name} bourse-tensor provider/tensor/main.c ${ARGN})
+  target_link_libraries(${name} PRIVATE m)
   if(ONEDNN_FOUND)
     target_link_libraries(${name} PRIVATE ${ONEDNN_LIBRARY})
   endif()
@@ -51,14 +67,13 @@ endfunction()
 tensor_program(bourse-tensor)
 
 # The program for devices of OpenCL and CUDA. It loads their libraries when it runs, so nothing is linked with them.
+jailed_parts(bourse-kernel ${kernel_sources} ${numeric_sources} provider/tensor/ask.c
+  provider/tensor/challenge_answer.c provider/tensor/gemm_plain.c provider/tensor/operation.c provider/worker/packet.c
+  formats/kernel/kernel_op.c formats/npy.c formats/tensor_op.c formats/template.c base/challenge_product.c base/pattern.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c)
+target_link_libraries(bourse-kernel-parts PRIVATE PkgConfig::JANSSON)
 function(kernel_program name)
-  add_executable(${name} ${ARGN} ${kernel_sources} ${numeric_sources} provider/kernel/main.c provider/tensor/ask.c
-    provider/tensor/challenge_answer.c provider/tensor/gemm_plain.c provider/tensor/operation.c provider/worker/packet.c
-    formats/kernel/kernel_op.c formats/npy.c formats/tensor_op.c formats/template.c base/challenge_product.c base/pattern.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c)
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
-  target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
-  set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
-  target_link_libraries(${name} PRIVATE bourse_strict PkgConfig::JANSSON ${CMAKE_DL_LIBS} m)
+  jailed_program(${name} bourse-kernel ${ARGN} provider/kernel/main.c)
+  target_link_libraries(${name} PRIVATE PkgConfig::JANSSON ${CMAKE_DL_LIBS} m)
 endfunction()
 kernel_program(bourse-kernel)
 
@@ -71,23 +86,19 @@ set_target_properties(bourse-plugin PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
 target_link_libraries(bourse-plugin PRIVATE bourse_strict PkgConfig::JANSSON)
 
 # The plug-in for devices of PJRT libraries, which it loads when it runs.
+jailed_parts(bourse-pjrt ${pjrt_sources} provider/kernel/library.c formats/npy.c formats/plugin/plugin_word.c base/device_kind.c base/text.c)
+target_link_libraries(bourse-pjrt-parts PRIVATE PkgConfig::JANSSON)
 function(pjrt_program name)
-  add_executable(${name} ${ARGN} ${pjrt_sources} provider/kernel/library.c formats/npy.c formats/plugin/plugin_word.c base/device_kind.c
-    base/text.c)
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
-  target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
-  set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
-  target_link_libraries(${name} PRIVATE bourse_strict PkgConfig::JANSSON ${CMAKE_DL_LIBS})
+  jailed_program(${name} bourse-pjrt ${ARGN})
+  target_link_libraries(${name} PRIVATE PkgConfig::JANSSON ${CMAKE_DL_LIBS})
 endfunction()
 pjrt_program(bourse-pjrt provider/pjrt/main.c)
 
 # The program that runs WASM modules by wasmtime's library, which it loads when it runs.
+jailed_parts(bourse-wasm ${wasm_sources} provider/kernel/library.c base/text.c)
 function(wasm_program name)
-  add_executable(${name} ${ARGN} ${wasm_sources} provider/wasm/main.c provider/kernel/library.c base/text.c)
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
-  target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
-  set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
-  target_link_libraries(${name} PRIVATE bourse_strict ${CMAKE_DL_LIBS})
+  jailed_program(${name} bourse-wasm ${ARGN} provider/wasm/main.c)
+  target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
 endfunction()
 wasm_program(bourse-wasm)
 

@@ -6,8 +6,9 @@ bin=$1
 commands=$(dirname "$bin")/compile_commands.json
 fail() { echo "hardening: $*" >&2; exit 1; }
 
-# each_command TARGET: one line for each source of the target, its own folder of objects named in it
-each_command() { grep -F "CMakeFiles/$1.dir/" "$commands" | grep '"command"'; }
+# each_command TARGET: one line for each source of the target, its own folder of objects named in it. What a
+# program shares with its stand-ins in the tests has a folder, too (cmake/programs.cmake).
+each_command() { grep -F -e "CMakeFiles/$1.dir/" -e "CMakeFiles/$1-parts.dir/" "$commands" | grep '"command"'; }
 programs=(bourse bourse-broker bourse-provider bourse-audit bourse-worker bourse-tensor bourse-kernel bourse-plugin)
 wanted=(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
     -fno-omit-frame-pointer -fstack-protector-strong)

@@ -203,6 +203,9 @@ bool own_op_lrn(struct own_call *call)
     }
     const int64_t space = own_tensor_span(x, BESIDE, x->rank);
     const int64_t channels = x->dims[1];
+    if (!own_spend(call, x->elements, size < channels ? size : channels)) {
+        return false;
+    }
     const int64_t below = (size - 1) / 2;
     for (int64_t i = 0; i < x->elements; i++) {
         const int64_t channel = i / space % channels;

@@ -223,7 +223,7 @@ START_TEST(outputs_outlive_later_runs)
 }
 END_TEST
 
-/* In models of old, weights are inputs, too, with a default. */
+/* Models of old have weights as inputs, too, with a default. */
 START_TEST(inputs_with_weights_have_a_default)
 {
     struct own_case self = {.writer.opset = 13};

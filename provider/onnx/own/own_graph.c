@@ -39,6 +39,12 @@ static bool form_is_known(struct opening *opening, const struct onnx_node *node)
                       "node \"%s\" (%s) has %u inputs, which is not its form", label.text,
                       onnx_label(node->operator).text, node->input_count);
     }
+    for (uint32_t i = 0; i < known->inputs_least; i++) {
+        if (opening->graph->model->uses[node->first_input + i] == ONNX_NONE) {
+            return refuse(opening, ONNX_OPERATOR, "node \"%s\" (%s) lacks input %u", label.text,
+                          onnx_label(node->operator).text, i);
+        }
+    }
     const bool has_first =
         node->output_count > 0 && opening->graph->model->makes[node->first_output] != ONNX_NONE;
     if (!has_first && (own_operator_named(node->operator)->flags & OWN_LACKS_FIRST) == 0) {

@@ -361,7 +361,7 @@ static void layer_norm(const double *x, const float *scale, double *y)
     }
 }
 
-/* What the block makes of ids, by plain loops. */
+/* Computes by plain loops what the block makes of ids. */
 static void transform(const int64_t *ids, float *const *w, double *y)
 {
     enum { ROWS = BATCH * STEPS };

@@ -1,6 +1,8 @@
 /* A graph that our own operators run: what is refused when it is opened, what memory a run takes,
  * and who owns what afterwards. */
 #include "provider/onnx/own/own_graph.h"
+#include "runtime/files.h"
+#include "tests/support/onnx_models.h"
 #include "tests/support/own_case.h"
 #include "tests/support/suite.h"
 
@@ -52,6 +54,12 @@ START_TEST(what_is_not_in_the_table_is_refused_by_name)
     own_case_node(&opset, "Erf", "", "x", "y");
     own_case_output(&opset, "y", ONNX_FLOAT);
     refused(&opset, ONNX_ENGINE_UNSUPPORTED, "opset 8 does not have Erf");
+
+    struct own_case lacking = {.writer.opset = 13};
+    own_case_input(&lacking, "x", "f1: 1");
+    own_case_node(&lacking, "CumSum", "", "x -", "y");
+    own_case_output(&lacking, "y", ONNX_FLOAT);
+    refused(&lacking, ONNX_ENGINE_UNSUPPORTED, "node \"y\" (CumSum) lacks input 1");
 
     struct own_case output = {.writer.opset = 13};
     own_case_input(&output, "x", "f1: 1");
@@ -351,6 +359,88 @@ START_TEST(the_table_is_sorted_and_known_to_the_rules)
 }
 END_TEST
 
+/* A row of the page's table has each operator. */
+START_TEST(the_page_names_every_operator)
+{
+    uint8_t *page = NULL;
+    size_t size = 0;
+    struct problem problem = {""};
+    ck_assert(file_read(BOURSE_SOURCE_DIR "/docs/onnx.md", 1 << 20, &page, &size, &problem));
+    for (size_t i = 0; i < own_operator_count(); i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "`%s`", own_operator_at(i)->name);
+        ck_assert_msg(memmem(page, size, name, strlen(name)) != NULL, "%s is missing", name);
+    }
+    char count[32];
+    (void)snprintf(count, sizeof count, "\n%zu operators", own_operator_count());
+    ck_assert_msg(memmem(page, size, count, strlen(count)) != NULL, "the count is another one");
+    free(page);
+}
+END_TEST
+
+/* Models that people know lack their weights alone here. Each operator in them is known. */
+START_TEST(well_known_models_are_opened)
+{
+    for (size_t i = 0; i < ONNX_MODELS; i++) {
+        struct onnx_bytes model = onnx_model_write(i);
+        struct problem problem = {""};
+        struct own_graph *graph = NULL;
+        const struct own_graph_input input = {.bytes = model.at, .size = model.size, .threads = 1};
+        const enum onnx_status status = own_graph_open(&input, &graph, &problem);
+        ck_assert_msg(status == ONNX_PATH, "%s: %s", onnx_model_names[i], problem.text);
+        onnx_bytes_fini(&model);
+    }
+}
+END_TEST
+
+/* All weights are 0, so that the logits are. The run tries the shapes of all layers. */
+START_TEST(a_mobilenet_runs)
+{
+    enum { LOGITS = 1000, IMAGE = 3 * 224 * 224 };
+    char folder[] = "/tmp/test_own_graph.XXXXXX";
+    char path[64];
+    size_t index = 0;
+    while (strcmp(onnx_model_names[index], "mobilenet") != 0) {
+        index++;
+    }
+    struct onnx_bytes model = onnx_model_write(index);
+    struct problem problem = {""};
+    struct own_graph *graph = NULL;
+    struct own_tensor made = {.type = ONNX_UNDEFINED};
+    float *image = calloc(IMAGE, sizeof *image);
+    ck_assert_ptr_nonnull(image);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/weights.bin", folder);
+    FILE *file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(ftruncate(fileno(file), 64 << 20), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    const struct own_graph_input input = {.bytes = model.at,
+                                          .size = model.size,
+                                          .folder = folder,
+                                          .threads = 1,
+                                          .memory_bytes = 64 << 20};
+    const struct own_tensor x = {.type = ONNX_FLOAT,
+                                 .rank = 4,
+                                 .dims = {1, 3, 224, 224},
+                                 .elements = IMAGE,
+                                 .bytes = IMAGE * (int64_t)sizeof *image,
+                                 .at = image};
+    ck_assert_msg(own_graph_open(&input, &graph, &problem) == ONNX_OK, "%s", problem.text);
+    ck_assert_msg(own_graph_run(graph, &x, &made, &problem) == ONNX_OK, "%s", problem.text);
+    ck_assert_int_eq(made.elements, LOGITS);
+    for (int i = 0; i < LOGITS; i++) {
+        ck_assert(((const float *)made.at)[i] == 0);
+    }
+    own_tensor_drop(&made);
+    own_graph_close(&graph);
+    onnx_bytes_fini(&model);
+    free(image);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 SUITE("own_graph", NULL, NULL, TEST(what_is_not_in_the_table_is_refused_by_name),
       TEST(types_are_refused_when_the_model_is_opened), TEST(inputs_have_to_fit),
       TEST(values_are_freed_after_their_last_use),
@@ -358,4 +448,6 @@ SUITE("own_graph", NULL, NULL, TEST(what_is_not_in_the_table_is_refused_by_name)
       TEST(weights_count_against_the_bound_where_they_are_copied), TEST(outputs_outlive_later_runs),
       TEST(inputs_with_weights_have_a_default), TEST(weights_in_another_file_are_read),
       TEST(shapes_follow_from_the_run), TEST(outputs_are_what_the_file_says),
-      TEST(operations_are_bounded), TEST(the_table_is_sorted_and_known_to_the_rules))
+      TEST(operations_are_bounded), TEST(the_table_is_sorted_and_known_to_the_rules),
+      TEST(the_page_names_every_operator), TEST(well_known_models_are_opened),
+      TEST(a_mobilenet_runs))

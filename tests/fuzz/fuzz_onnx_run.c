@@ -33,7 +33,7 @@ static bool make_input(const struct onnx_port *port, struct own_tensor *ret_tens
     tensor.bytes = tensor.elements * onnx_type_bytes(tensor.type);
     uint8_t *bytes = calloc(1, (size_t)tensor.bytes + 1);
     for (int64_t i = 0; bytes != NULL && i < tensor.bytes; i++) {
-        bytes[i] = tensor.type == ONNX_BOOL ? i % 2 : (uint8_t)(i % 5);
+        bytes[i] = (uint8_t)(tensor.type == ONNX_BOOL ? i % 2 : i % 5);
     }
     tensor.at = bytes;
     *ret_tensor = tensor;

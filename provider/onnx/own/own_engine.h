@@ -6,7 +6,7 @@
 #include "provider/onnx/onnx_engine.h"
 
 /* The version changes when results may change. */
-#define OWN_ENGINE_NAME "bourse 1"
+#define OWN_ENGINE_NAME "bourse-1"
 
 /* Fills in the engine, which needs no context and cannot fail. */
 void own_engine_make(struct onnx_engine *ret_engine);

@@ -186,7 +186,7 @@ struct own_block *own_scratch(struct own_call *call, int64_t elements, int64_t e
 bool own_spend(struct own_call *call, int64_t count, int64_t each)
 {
     int64_t operations = 0;
-    if (!checked_mul(count, each, &operations) || operations > *call->work_left) {
+    if (each < 0 || !checked_mul(count, each, &operations) || operations > *call->work_left) {
         return own_fault(call, ONNX_TOO_LARGE, ONNX_NO_INPUT,
                          "it would need more operations than a run may spend");
     }

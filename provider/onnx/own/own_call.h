@@ -57,7 +57,8 @@ bool own_is_integer(enum onnx_type type); /* and BOOL */
 /* Takes memory for an operator's own use. The caller releases the block. Returns NULL after a
  * fault. */
 struct own_block *own_scratch(struct own_call *call, int64_t elements, int64_t element_bytes);
-/* Spends `count` times `each` operations of the run's bound. Returns false after a fault. */
+/* Spends `count` times `each` operations of the run's bound; an `each` below 0 is beyond any
+ * bound. Returns false after a fault. */
 bool own_spend(struct own_call *call, int64_t count, int64_t each);
 /* Notes that a block of so many bytes could not be had. Returns false. */
 bool own_no_memory(struct own_call *call, int64_t bytes);

@@ -1,5 +1,7 @@
 #include "provider/onnx/own/own_columns.h"
 
+#include "provider/onnx/own/own_parallel.h"
+
 #include <string.h>
 
 /* One row of the matrix: a channel, and one place of the kernel. */
@@ -82,17 +84,32 @@ static void fill_line(const struct line *line, const uint32_t *image, int64_t fi
     }
 }
 
-void own_columns_fill(const struct own_window *window, const uint32_t *image, int64_t channels,
-                      int64_t first, int64_t last, uint32_t *to)
+struct filling {
+    const struct own_window *window;
+    const uint32_t *image;
+    int64_t first, last;
+    uint32_t *to;
+};
+
+static void fill_lines(void *context, int64_t first, int64_t last)
 {
-    const int64_t length = (last - first) * window->out[window->dims - 1];
-    for (int64_t channel = 0; channel < channels; channel++) {
-        for (int64_t k = 0; k < window->kernel_size; k++) {
-            const struct line line = line_of(window, k);
-            fill_line(&line, image + channel * window->in_size, first, last, to);
-            to += length;
-        }
+    const struct filling *self = context;
+    const struct own_window *window = self->window;
+    const int64_t length = (self->last - self->first) * window->out[window->dims - 1];
+    for (int64_t at = first; at < last; at++) {
+        const struct line line = line_of(window, at % window->kernel_size);
+        fill_line(&line, self->image + at / window->kernel_size * window->in_size, self->first,
+                  self->last, self->to + at * length);
     }
+}
+
+void own_columns_fill(const struct own_window *window, const uint32_t *image, int64_t channels,
+                      int64_t first, int64_t last, unsigned threads, uint32_t *to)
+{
+    struct filling filling = {window, image, first, last, to};
+    const int64_t length = (last - first) * window->out[window->dims - 1];
+    own_parallel(threads, channels * window->kernel_size, own_parallel_least(length), fill_lines,
+                 &filling);
 }
 
 void own_columns_add(const struct own_window *window, const float *columns, int64_t channels,

@@ -9,7 +9,7 @@
 /* Fills `to`, which has channels * kernel_size rows. Each row has one element for each place of the
  * output in rows `first` to `last` of its last dim; outside of the image it is 0. */
 void own_columns_fill(const struct own_window *window, const uint32_t *image, int64_t channels,
-                      int64_t first, int64_t last, uint32_t *to);
+                      int64_t first, int64_t last, unsigned threads, uint32_t *to);
 
 /* Adds columns to the image whose windows they are. All places of the output are there. */
 void own_columns_add(const struct own_window *window, const float *columns, int64_t channels,

@@ -182,13 +182,32 @@ static enum onnx_status load_external(const struct onnx_tensor *from, const char
 
 /* ---------------------------------------------------------------- both */
 
+/* Copies the elements from where they lie: another file, one piece of bytes, or lists. */
+static enum onnx_status fill(const struct onnx_tensor *from, const char *folder,
+                             struct onnx_span raw, struct own_tensor *tensor,
+                             struct problem *problem)
+{
+    if (from->is_external) {
+        return load_external(from, folder, tensor, problem);
+    }
+    if (raw.at != NULL) {
+        memcpy(tensor->to, raw.at, raw.size);
+        return ONNX_OK;
+    }
+    if (!copy_lists(from, tensor)) {
+        problem_set(problem, "the elements of weights \"%s\" are wrong",
+                    onnx_label(from->name).text);
+        return ONNX_WEIGHTS;
+    }
+    return ONNX_OK;
+}
+
 enum onnx_status own_weights_load(const struct onnx_tensor *from, const char *folder,
                                   struct own_memory *memory, struct own_tensor *ret_tensor,
                                   struct problem *ret_problem)
 {
     struct own_tensor tensor = {
         .type = from->type, .rank = from->rank, .elements = from->elements, .bytes = from->bytes};
-    enum onnx_status status = ONNX_OK;
     memcpy(tensor.dims, from->dims, sizeof tensor.dims);
     if (!own_type_is_held(from->type)) {
         problem_set(ret_problem, "weights \"%s\" are %s, which is not computed here",
@@ -210,15 +229,7 @@ enum onnx_status own_weights_load(const struct onnx_tensor *from, const char *fo
                     (long long)memory->limit);
         return ONNX_NO_MEMORY;
     }
-    if (from->is_external) {
-        status = load_external(from, folder, &tensor, ret_problem);
-    } else if (raw.at != NULL) {
-        memcpy(tensor.to, raw.at, raw.size);
-    } else if (!copy_lists(from, &tensor)) {
-        problem_set(ret_problem, "the elements of weights \"%s\" are wrong",
-                    onnx_label(from->name).text);
-        status = ONNX_WEIGHTS;
-    }
+    const enum onnx_status status = fill(from, folder, raw, &tensor, ret_problem);
     if (status != ONNX_OK) {
         own_tensor_drop(&tensor);
         return status;

@@ -59,7 +59,8 @@ static bool convolve(struct own_call *call, const struct conv *conv, const uint3
         const int64_t rest = conv->lines - first;
         const int64_t count = rest < conv->lines_each ? rest : conv->lines_each;
         uint32_t *part = conv->part != NULL ? own_block_bytes(conv->part) : to;
-        own_columns_fill(window, image, conv->channels, first, first + count, columns);
+        own_columns_fill(window, image, conv->channels, first, first + count, call->threads,
+                         columns);
         if (!multiply(call, conv, count * out, filters, columns, part)) {
             return false;
         }

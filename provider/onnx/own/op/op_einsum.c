@@ -2,7 +2,10 @@
  * a loop; those that the output lacks are summed over. */
 #include "provider/onnx/own/own_ops.h"
 
+#include "base/checked.h"
 #include "provider/onnx/own/own_walk.h"
+
+#include <string.h>
 
 enum { LETTERS = 52, INPUTS_MOST = 4, LOOPS_MOST = ONNX_RANK_MOST };
 
@@ -96,11 +99,14 @@ static bool sort_letters(struct own_call *call, struct einsum *sum)
     return true;
 }
 
+/* Returns the rounds of loops, or -1 where they are beyond any run. */
 static int64_t size_of(const struct loops *loops)
 {
     int64_t size = 1;
     for (uint32_t i = 0; i < loops->count; i++) {
-        size = size > ONNX_TENSOR_BYTES ? size : size * loops->dims[i];
+        if (!checked_mul(size, loops->dims[i], &size)) {
+            return -1;
+        }
     }
     return size;
 }
@@ -115,6 +121,24 @@ static void place(const struct loops *loops, uint32_t inputs, int64_t index, int
             at[k] += here * loops->strides[k][i - 1];
         }
     }
+}
+
+/* Adds up the products of one element of the output. */
+static double sum_products(const struct own_call *call, const struct einsum *sum, int64_t rounds,
+                           const int64_t *base)
+{
+    double total = 0;
+    for (int64_t in = 0; in < rounds; in++) {
+        int64_t at[INPUTS_MOST];
+        double product = 1;
+        memcpy(at, base, sizeof at);
+        place(&sum->sum, sum->inputs, in, at);
+        for (uint32_t i = 0; i < sum->inputs; i++) {
+            product *= own_real_at(own_input(call, i), at[i]);
+        }
+        total += product;
+    }
+    return total;
 }
 
 bool own_op_einsum(struct own_call *call)
@@ -140,21 +164,9 @@ bool own_op_einsum(struct own_call *call)
         return false;
     }
     for (int64_t out = 0; out < y->elements; out++) {
-        double total = 0;
         int64_t base[INPUTS_MOST] = {0};
         place(&sum.out, sum.inputs, out, base);
-        for (int64_t in = 0; in < rounds; in++) {
-            int64_t at[INPUTS_MOST];
-            double product = 1;
-            for (uint32_t i = 0; i < sum.inputs; i++) {
-                at[i] = base[i];
-            }
-            place(&sum.sum, sum.inputs, in, at);
-            for (uint32_t i = 0; i < sum.inputs; i++) {
-                product *= own_real_at(own_input(call, i), at[i]);
-            }
-            total += product;
-        }
+        const double total = sum_products(call, &sum, rounds, base);
         if (y->type == ONNX_FLOAT) {
             ((float *)y->to)[out] = (float)total;
         } else {

@@ -41,28 +41,46 @@ static void add(const struct pool *pool, struct sum *sum, double value, int64_t 
     sum->inside++;
 }
 
+static double element_at(const struct pool *pool, int64_t at)
+{
+    return pool->x->type == ONNX_FLOAT ? (double)((const float *)pool->x->at)[at]
+                                       : own_real_at(pool->x, at);
+}
+
+/* Moves on to the next place of the kernel. */
+static void step(const struct own_window *window, int64_t *in_kernel)
+{
+    for (uint32_t i = window->dims; i > 0; i--) {
+        in_kernel[i - 1]++;
+        if (in_kernel[i - 1] < window->kernel[i - 1]) {
+            return;
+        }
+        in_kernel[i - 1] = 0;
+    }
+}
+
 /* Goes over the window whose first element, with pads, is at the output's place `out`. */
 static struct sum sum_window(const struct pool *pool, int64_t plane, const int64_t *out)
 {
     const struct own_window *window = &pool->window;
     struct sum sum = {.total = 0};
+    int64_t in_kernel[OWN_SPACE_MOST] = {0};
     for (int64_t k = 0; k < window->kernel_size; k++) {
-        int64_t in_kernel[OWN_SPACE_MOST];
         int64_t at = 0;
         bool is_inside = true;
         bool is_padded = true;
-        own_window_place(window, window->kernel, k, in_kernel);
         for (uint32_t i = 0; i < window->dims; i++) {
             const int64_t place = out[i] * window->strides[i] - window->before[i] +
                                   in_kernel[i] * window->dilations[i];
             is_inside = is_inside && place >= 0 && place < window->in[i];
             is_padded = is_padded && place < window->in[i] + window->behind[i];
-            at = at * window->in[i] + place;
+            at = is_inside ? at * window->in[i] + place : 0;
         }
         sum.padded += is_padded;
         if (is_inside) {
-            add(pool, &sum, own_real_at(pool->x, plane * window->in_size + at), at);
+            add(pool, &sum, element_at(pool, plane * window->in_size + at), at);
         }
+        step(window, in_kernel);
     }
     return sum;
 }

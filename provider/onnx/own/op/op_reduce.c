@@ -77,12 +77,29 @@ static double end(int kind, const struct sum *sum, int64_t count)
     }
 }
 
+/* Adds up a row of float32, which is the most frequent reduction. */
+static double sum_row(const float *from, int64_t step, int64_t count)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        sum += (double)from[i * step];
+    }
+    return sum;
+}
+
 static double reduce_reals(const struct reduction *self, int64_t base)
 {
     struct sum sum = {.total = 0};
     struct own_walk inner = self->inner;
+    const bool is_plain = self->x->type == ONNX_FLOAT &&
+                          (self->kind == OWN_REDUCE_SUM || self->kind == OWN_REDUCE_MEAN);
     for (int64_t row = 0; row < inner.rows; row++) {
         own_walk_seek(&inner, row);
+        if (is_plain) {
+            sum.total += sum_row((const float *)self->x->at + base + inner.at[0], inner.step[0],
+                                 inner.length);
+            continue;
+        }
         for (int64_t i = 0; i < inner.length; i++) {
             add(self->kind, &sum, own_real_at(self->x, base + inner.at[0] + i * inner.step[0]));
         }
@@ -91,38 +108,38 @@ static double reduce_reals(const struct reduction *self, int64_t base)
 }
 
 /* Integers have sums, products, least and greatest of their own, which wrap. */
+static uint64_t join(int kind, uint64_t total, int64_t value)
+{
+    const int64_t so_far = (int64_t)total;
+    switch ((enum own_reduce)kind) {
+    case OWN_REDUCE_MAX:
+        return (uint64_t)(value > so_far ? value : so_far);
+    case OWN_REDUCE_MIN:
+        return (uint64_t)(value < so_far ? value : so_far);
+    case OWN_REDUCE_PROD:
+        return total * (uint64_t)value;
+    case OWN_REDUCE_L1:
+        return total + (value < 0 ? -(uint64_t)value : (uint64_t)value);
+    case OWN_REDUCE_SUM_SQUARE:
+        return total + (uint64_t)value * (uint64_t)value;
+    default:
+        return total + (uint64_t)value;
+    }
+}
+
 static int64_t reduce_integers(const struct reduction *self, int64_t base)
 {
+    static const int64_t begins[] = {[OWN_REDUCE_MAX] = INT64_MIN,
+                                     [OWN_REDUCE_MIN] = INT64_MAX,
+                                     [OWN_REDUCE_PROD] = 1,
+                                     [OWN_REDUCE_SUM_SQUARE] = 0};
     struct own_walk inner = self->inner;
-    const bool is_product = self->kind == OWN_REDUCE_PROD;
-    uint64_t total = is_product ? 1 : 0;
-    bool is_begun = false;
+    uint64_t total = (uint64_t)begins[self->kind];
     for (int64_t row = 0; row < inner.rows; row++) {
         own_walk_seek(&inner, row);
         for (int64_t i = 0; i < inner.length; i++) {
-            const int64_t value = own_integer_at(self->x, base + inner.at[0] + i * inner.step[0]);
-            const int64_t so_far = (int64_t)total;
-            switch ((enum own_reduce)self->kind) {
-            case OWN_REDUCE_MAX:
-                total = (uint64_t)(!is_begun || value > so_far ? value : so_far);
-                break;
-            case OWN_REDUCE_MIN:
-                total = (uint64_t)(!is_begun || value < so_far ? value : so_far);
-                break;
-            case OWN_REDUCE_PROD:
-                total *= (uint64_t)value;
-                break;
-            case OWN_REDUCE_L1:
-                total += value < 0 ? -(uint64_t)value : (uint64_t)value;
-                break;
-            case OWN_REDUCE_SUM_SQUARE:
-                total += (uint64_t)value * (uint64_t)value;
-                break;
-            default:
-                total += (uint64_t)value;
-                break;
-            }
-            is_begun = true;
+            total = join(self->kind, total,
+                         own_integer_at(self->x, base + inner.at[0] + i * inner.step[0]));
         }
     }
     const int64_t count = inner.rows * inner.length;

@@ -244,7 +244,7 @@ endforeach()
 # The tests in which threads meet: scripts/test builds the target `threads` under ThreadSanitizer and runs the label `threads`.
 set(threaded test_queue test_hasher test_relay test_blob_client test_blob_local test_blob_ticket test_upload_stream test_control
   test_provider_store test_provider_store_full test_provider_store_lent test_reader test_gateway test_link test_link_explain
-  test_hostile_peers test_log test_journal_etcd)
+  test_hostile_peers test_log test_journal_etcd test_own_threads)
 add_custom_target(threads DEPENDS ${threaded} bourse-broker) # test_hostile_peers starts the broker's own program
 set_property(TEST ${threaded} APPEND PROPERTY LABELS threads)
 

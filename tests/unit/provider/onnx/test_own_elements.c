@@ -1,7 +1,10 @@
 /* Our own ONNX operators that go element by element, reduce, pick or change types, against values
  * computed by hand. */
+#include "provider/onnx/own/own_half.h"
 #include "tests/support/own_case.h"
 #include "tests/support/suite.h"
+
+#include <math.h>
 
 #define CHECK own_case_check
 #define REFUSED own_case_refused
@@ -161,6 +164,29 @@ START_TEST(types_change)
 }
 END_TEST
 
+START_TEST(halves_round_to_nearest)
+{
+    for (uint32_t bits = 0; bits <= UINT16_MAX; bits++) {
+        const float half = own_half_widen((uint16_t)bits);
+        const float brain = own_brain_widen((uint16_t)bits);
+        ck_assert(half != half || own_half_narrow(half) == bits);
+        ck_assert(brain != brain || own_brain_narrow(brain) == bits);
+    }
+    /* The steps behind 1 are 2^-10 and 2^-7. A number in the middle goes to the even one. */
+    ck_assert_uint_eq(own_half_narrow(1 + 0x1.8p-11F), 0x3c01);
+    ck_assert_uint_eq(own_half_narrow(1 + 0x1p-11F), 0x3c00);
+    ck_assert_uint_eq(own_half_narrow(1 + 0x1.8p-10F), 0x3c02);
+    ck_assert_uint_eq(own_half_narrow(65519.0F), 0x7bff);
+    ck_assert_uint_eq(own_half_narrow(-65520.0F), 0xfc00);
+    ck_assert_uint_eq(own_half_narrow(0x1.8p-24F), 2);
+    ck_assert_uint_eq(own_half_narrow(NAN) & 0x7e00, 0x7e00);
+    ck_assert_uint_eq(own_brain_narrow(1 + 0x1.8p-8F), 0x3f81);
+    ck_assert_uint_eq(own_brain_narrow(1 + 0x1p-8F), 0x3f80);
+    ck_assert_uint_eq(own_brain_narrow(INFINITY), 0x7f80);
+    ck_assert_uint_eq(own_brain_narrow(NAN) & 0x7fc0, 0x7fc0);
+}
+END_TEST
+
 START_TEST(zero_divides_no_integer)
 {
     REFUSED(13, "Div", "", IN("i2: 1 2", "i2: 1 0"), 'i', ONNX_ENGINE_FAILED, "divided by zero");
@@ -172,4 +198,4 @@ SUITE("own_elements", NULL, NULL, TEST(arithmetic_broadcasts),
       TEST(smallest_integers_have_no_counterpart), TEST(powers_and_remainders),
       TEST(functions_of_one_element), TEST(activations), TEST(comparisons_and_logic),
       TEST(reductions), TEST(picks_along_an_axis), TEST(types_change),
-      TEST(zero_divides_no_integer))
+      TEST(halves_round_to_nearest), TEST(zero_divides_no_integer))

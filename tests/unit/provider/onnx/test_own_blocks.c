@@ -46,6 +46,25 @@ static void assert_close(const float *found, const double *stated, size_t count,
     }
 }
 
+/* Runs the model with more and more memory, until it is enough. Wherever memory ends, the model is
+ * refused for that reason, and nothing is lost. */
+static void try_bounds(struct own_case *self)
+{
+    enum { STEP = 128, TRIES_LEAST = 10 };
+    struct onnx_engine engine;
+    unsigned tries = 0;
+    enum onnx_engine_status status = ONNX_ENGINE_MEMORY;
+    own_engine_make(&engine);
+    for (self->memory_bytes = STEP; status == ONNX_ENGINE_MEMORY; self->memory_bytes += STEP) {
+        onnx_array_release(&self->found[0]);
+        engine.close(&self->session);
+        status = own_case_run(self);
+        tries++;
+    }
+    ck_assert_msg(status == ONNX_ENGINE_OK, "%s", self->problem.text);
+    ck_assert_uint_ge(tries, TRIES_LEAST);
+}
+
 /* ---------------------------------------------------------------- a residual block */
 
 enum { IMAGES = 2, CHANNELS = 3, FILTERS = 8, SIDE = 9, HALF = 5, CLASSES = 4, KERNEL = 3 };
@@ -193,6 +212,8 @@ START_TEST(a_residual_block_is_what_plain_loops_make)
     ck_assert_msg(own_case_run(&self) == ONNX_ENGINE_OK, "%s", self.problem.text);
     ck_assert_int_eq(self.found[0].elements, IMAGES * CLASSES);
     assert_close(self.found[0].bytes, y, IMAGES * CLASSES, "the classes");
+    try_bounds(&self);
+    assert_close(self.found[0].bytes, y, IMAGES * CLASSES, "the classes with little memory");
     own_case_fini(&self);
     free(stem);
     free(inner);
@@ -413,6 +434,8 @@ START_TEST(a_transformer_block_is_what_plain_loops_make)
     ck_assert_msg(own_case_run(&self) == ONNX_ENGINE_OK, "%s", self.problem.text);
     ck_assert_int_eq(self.found[0].elements, BATCH * STEPS * WIDTH);
     assert_close(self.found[0].bytes, y, BATCH * STEPS * WIDTH, "the words");
+    try_bounds(&self);
+    assert_close(self.found[0].bytes, y, BATCH * STEPS * WIDTH, "the words with little memory");
     ((int64_t *)self.inputs[0].bytes)[3] = WORDS;
     ck_assert_int_eq(own_case_run(&self), ONNX_ENGINE_FAILED);
     ck_assert_ptr_nonnull(strstr(self.problem.text, "11 is no place among 11"));

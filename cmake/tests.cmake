@@ -4,7 +4,7 @@
 find_library(SUBUNIT subunit)
 add_library(test_support INTERFACE)
 target_link_libraries(test_support INTERFACE bourse_flags PkgConfig::CHECK
-  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor pjrt wasm kernel plugin command consumer
+  broker audit exchange ledger_sqlite ledger matching planner provider provider_session onnx_own tensor pjrt wasm kernel plugin command consumer
   consumer_session
   runtime formats protocol base m)
 if(SUBUNIT)
@@ -23,7 +23,7 @@ target_link_libraries(test_support_code PUBLIC test_support)
 # They are linked to the rooms that they use, so that the other rooms are not compiled for them.
 set(threaded test_queue test_hasher test_relay test_blob_client test_blob_local test_blob_ticket test_upload_stream test_control
   test_provider_store test_provider_store_full test_provider_store_lent test_reader test_gateway test_link test_link_explain
-  test_hostile_peers test_log test_journal_etcd)
+  test_hostile_peers test_log test_journal_etcd test_own_threads)
 add_library(threads_support INTERFACE)
 target_link_libraries(threads_support INTERFACE bourse_flags PkgConfig::CHECK $<TARGET_FILE:test_support_code>
   broker audit exchange ledger_sqlite ledger matching provider provider_session consumer consumer_session runtime formats protocol base m)
@@ -75,6 +75,9 @@ foreach(source ${test_sources})
   else()
     add_executable(${name} ${source})
     if(name IN_LIST threaded)
+      if(name STREQUAL test_own_threads)
+        target_link_libraries(${name} PRIVATE onnx_own)
+      endif()
       target_link_libraries(${name} PRIVATE threads_support)
       add_dependencies(${name} test_support_code)
     else()

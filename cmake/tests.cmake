@@ -4,7 +4,7 @@
 find_library(SUBUNIT subunit)
 add_library(test_support INTERFACE)
 target_link_libraries(test_support INTERFACE bourse_flags PkgConfig::CHECK
-  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor pjrt wasm kernel plugin command consumer
+  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor pjrt wasm onnx kernel plugin command consumer
   consumer_session
   runtime formats protocol base m)
 if(SUBUNIT)

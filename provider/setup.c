@@ -279,6 +279,7 @@ static void install_residents(struct setup *setup, uid_t owner)
     install_resident(setup, owner, WASM_HOST_FILE, "wasm", setup->wasm_path, setup->no_wasm);
     install_resident(setup, owner, WASM_RUNNER_FILE, "wasm-runner", setup->wasm_runner_path,
                      setup->no_wasm_runner);
+    install_resident(setup, owner, "bourse-onnx", "onnx", setup->onnx_path, setup->no_onnx);
 }
 
 static bool prepare_as_root(struct setup *setup, struct problem *problem)
@@ -592,6 +593,7 @@ void setup_end(struct setup *setup)
             (void)unlink(setup->plugin_path);
             (void)unlink(setup->wasm_path);
             (void)unlink(setup->wasm_runner_path);
+            (void)unlink(setup->onnx_path);
             (void)unlink(path); /* last, because a new lock file begins a new look */
         }
         close(setup->lock);

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/kernel/kernel_op.h"
+#include "formats/onnx/onnx_words.h"
 #include "formats/template.h"
 #include "formats/tensor_op.h"
 #include "protocol/subtask.h"
@@ -130,6 +131,19 @@ static bool prepend_device(struct run *run, struct outcome *outcome)
            prepend(run, kernel_op_api_word(device->api), outcome);
 }
 
+/* Refuses words that bourse-onnx would refuse, before a jail has any work with them. */
+static bool settle_model(struct run *run, struct outcome *outcome)
+{
+    struct onnx_words words;
+    struct problem problem = {""};
+    if (!onnx_words_read((const char *const *)run->arguments.items, run->arguments.count, false,
+                         &words, &problem)) {
+        outcome_fail(outcome, OUTCOME_PROGRAM_FAILED, "%s", problem.text);
+        return false;
+    }
+    return true;
+}
+
 static bool settle_program(struct run *run, struct outcome *outcome)
 {
     if (run->program->kernel_device != NULL) {
@@ -137,6 +151,9 @@ static bool settle_program(struct run *run, struct outcome *outcome)
                    ? settle_operation(run, outcome) && prepend(run, KERNEL_TENSOR, outcome) &&
                          prepend_device(run, outcome)
                    : settle_launch(run, outcome) && prepend_device(run, outcome);
+    }
+    if (run->program->is_model) {
+        return settle_model(run, outcome);
     }
     if (run->program->is_plugin || run->program->wasm_engine != NULL) {
         return true; /* the plug-in knows its operations; program_wasm.c looks at modules */
@@ -500,14 +517,35 @@ static void settle_mapped(struct run *run)
     }
 }
 
-/* Tells the hashes of the inputs that a device for kernels may hold. */
+/* Returns true when a word gives the file to an input of a model: "x=FILE" or "x=FILE:TYPE[]". */
+static bool is_given(const struct run *run, const char *name)
+{
+    const size_t length = strlen(name);
+    bool found = false;
+    for (size_t i = 1; i < run->arguments.count && !found; i++) {
+        const char *equals = strchr(run->arguments.items[i], '=');
+        found = equals != NULL && strncmp(equals + 1, name, length) == 0 &&
+                (equals[1 + length] == '\0' || equals[1 + length] == ':');
+    }
+    return found;
+}
+
+/* Returns true for a file that a resident may hold for its next run: a factor on a device for
+ * kernels, or a model with all that is no input of its run. */
+static bool may_stay(const struct run *run, const char *name)
+{
+    return run->program->is_model ? !is_given(run, name)
+                                  : run->program->kernel_device != NULL && is_argument(run, name);
+}
+
+/* Tells the hashes of the inputs that the resident may hold. */
 static void settle_contents(struct run *run)
 {
     size_t count = 0;
     for (size_t i = 0; i < run->input_count; i++) {
         struct jail_input *input = &run->inputs[i];
-        const bool is_told = run->program->kernel_device != NULL && input->content != NULL &&
-                             count < JAIL_CONTENTS_MAX && is_argument(run, input->name);
+        const bool is_told =
+            input->content != NULL && count < JAIL_CONTENTS_MAX && may_stay(run, input->name);
         input->content = is_told ? input->content : NULL;
         count += is_told;
     }

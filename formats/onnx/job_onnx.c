@@ -1,7 +1,6 @@
 /* The keys `model`, `inputs`, `split` and `parts` of a job file are read here, and made into the
- * words of onnx_words.h. The job's `run` holds these words. The files join the job's files and
- * outputs, so that they travel like those of any job. The outputs that a file does not name are
- * added by the consumer, who reads the model. */
+ * words of onnx_words.h. The job's `run` holds these words. The consumer reads the model, and adds
+ * its files and its outputs to those of the job (consumer/model/model_job.h). */
 #include "formats/job_internal.h"
 #include "formats/job_keys.h"
 #include "formats/limits.h"
@@ -19,42 +18,17 @@ static bool add_word(struct yaml_value value, struct job_file *job, const char *
     return job_strings_add(&job->run, ONNX_WORDS_MOST, word) || job_read_no_memory(value);
 }
 
-/* Adds the name to the list once. */
-static bool add_name(struct yaml_value value, struct job_strings *names, size_t most,
-                     const char *name)
-{
-    for (size_t i = 0; i < names->count; i++) {
-        if (strcmp(names->items[i], name) == 0) {
-            return true;
-        }
-    }
-    if (names->count == most) {
-        yaml_refuse(value, "the job has %zu files of this sort already, which is the most", most);
-        return false;
-    }
-    return job_strings_add(names, most, name) || job_read_no_memory(value);
-}
-
-/* Adds the file of an input to the job's. A name with a placeholder is of a file that `each`
- * brings. The type and dims of a file without a header do not belong to the name. */
-static bool add_input_file(struct yaml_value value, struct job_file *job, const char *word)
+/* Checks one input or output by the reader of all words. */
+static bool check_word(struct yaml_value value, const char *option, const char *word)
 {
     struct onnx_words words;
-    const char *const all[] = {"m", "-i", word};
+    const char *const all[] = {"m", option, word};
     struct problem problem;
-    char name[FORMAT_PATH_BYTES + 1];
     if (!onnx_words_read(all, sizeof all / sizeof all[0], true, &words, &problem)) {
         yaml_refuse(value, "%s", problem.text);
         return false;
     }
-    const struct onnx_span file = words.inputs[0].file;
-    if (file.size >= sizeof name) {
-        yaml_refuse(value, "the name of a file has at most %d bytes", FORMAT_PATH_BYTES);
-        return false;
-    }
-    memcpy(name, file.at, file.size);
-    name[file.size] = '\0';
-    return strpbrk(name, "{}") != NULL || add_name(value, &job->files, FORMAT_SHARED_FILES, name);
+    return true;
 }
 
 /* Adds one entry of `inputs` or `outputs`. */
@@ -71,9 +45,9 @@ static bool add_file(struct yaml_value value, const char *name, bool is_input, s
         return false;
     }
     (void)snprintf(word, sizeof word, "%s=%s", name, file);
-    return add_word(value, job, is_input ? "-i" : "-o") && add_word(value, job, word) &&
-           (is_input ? add_input_file(value, job, word)
-                     : add_name(value, &job->outputs, FORMAT_OUTPUTS, file));
+    const char *option = is_input ? "-i" : "-o";
+    return check_word(value, option, word) && add_word(value, job, option) &&
+           add_word(value, job, word);
 }
 
 static bool add_files(struct yaml_value map, bool is_input, struct job_file *job)
@@ -112,7 +86,6 @@ void job_onnx_read(struct yaml_value root, struct job_file *job)
     job->is_onnx = true;
     job->run_line = yaml_line(model);
     if (name != NULL && add_word(model, job, name) &&
-        (strpbrk(name, "{}") != NULL || add_name(model, &job->files, FORMAT_SHARED_FILES, name)) &&
         add_files(yaml_key(root, "inputs"), true, job) &&
         add_files(yaml_key(root, "outputs"), false, job)) {
         (void)add_split(root, job);

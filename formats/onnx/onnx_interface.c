@@ -36,11 +36,15 @@ static bool add_port(struct onnx_reading *reading, struct onnx_span message, boo
     return true;
 }
 
-static bool add_file(struct onnx_reading *reading, struct onnx_span path,
+/* Notes the file of weights. The end was checked not to wrap. */
+static bool add_file(struct onnx_reading *reading, const struct onnx_tensor *tensor,
                      struct onnx_interface *interface)
 {
+    const int64_t end = tensor->offset + tensor->bytes;
     for (size_t i = 0; i < interface->file_count; i++) {
-        if (onnx_span_equals(interface->files[i], path)) {
+        struct onnx_interface_file *file = &interface->files[i];
+        if (onnx_span_equals(file->path, tensor->path)) {
+            file->end = end > file->end ? end : file->end;
             return true;
         }
     }
@@ -48,7 +52,8 @@ static bool add_file(struct onnx_reading *reading, struct onnx_span path,
         return onnx_fault(reading, ONNX_TOO_LARGE, "the model needs more than %d other files",
                           ONNX_INTERFACE_FILES);
     }
-    interface->files[interface->file_count++] = path;
+    interface->files[interface->file_count++] =
+        (struct onnx_interface_file){.path = tensor->path, .end = end};
     return true;
 }
 
@@ -61,7 +66,7 @@ static bool add_weights(struct onnx_reading *reading, struct onnx_span message,
     if (!onnx_tensor_head(reading, message, "weights", &tensor)) {
         return false;
     }
-    return !tensor.is_external || add_file(reading, tensor.path, interface);
+    return !tensor.is_external || add_file(reading, &tensor, interface);
 }
 
 static bool read_ports(struct onnx_reading *reading, struct onnx_span graph,

@@ -18,13 +18,19 @@ enum {
     ONNX_INTERFACE_FILES = 200, /* other files of one model */
 };
 
+/* Another file of the model. */
+struct onnx_interface_file {
+    struct onnx_span path; /* relative to the model's folder, without ".." */
+    int64_t end;           /* the least size of the file: where the last of its weights ends */
+};
+
 /* The struct is large. Its texts are spans of the model's bytes, which outlive it. */
 struct onnx_interface {
     struct onnx_port inputs[ONNX_INTERFACE_MOST]; /* without those that have weights */
     size_t input_count;
     struct onnx_port outputs[ONNX_INTERFACE_MOST];
     size_t output_count;
-    struct onnx_span files[ONNX_INTERFACE_FILES]; /* each once; relative, without ".." */
+    struct onnx_interface_file files[ONNX_INTERFACE_FILES]; /* each once */
     size_t file_count;
     int64_t ir_version;
 };

@@ -2,6 +2,7 @@
 
 #include "provider/onnx/onnx_file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,12 +96,17 @@ static enum operation_status open_model(struct onnx_serve *serve, const struct o
                                         const char *name, struct problem *ret_problem)
 {
     struct problem why = {""};
+    char folder[ONNX_NAME_BYTES + 1] = ".";
+    const char *slash = strrchr(name, '/');
+    if (slash != NULL && (size_t)(slash - name) < sizeof folder) {
+        (void)snprintf(folder, sizeof folder, "%.*s", (int)(slash - name), name);
+    }
     if (!onnx_file_map(run->folder, name, &serve->model, ret_problem)) {
         return OPERATION_FAILED;
     }
     const struct onnx_engine_model model = {.bytes = serve->model.bytes,
                                             .size = serve->model.size,
-                                            .folder = ".",
+                                            .folder = folder,
                                             .threads = serve->threads,
                                             .memory_bytes = run->memory_bytes};
     const enum onnx_engine_status status =

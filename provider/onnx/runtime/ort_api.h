@@ -59,6 +59,7 @@ enum {
     CALL(1, int, error_code, (const struct ort_status *))                                          \
     CALL(2, const char *, error_message, (const struct ort_status *))                              \
     CALL(3, struct ort_status *, create_env, (int severity, const char *id, struct ort_env **))    \
+    CALL(6, struct ort_status *, disable_telemetry, (const struct ort_env *))                      \
     CALL(8, struct ort_status *, create_session,                                                   \
          (const struct ort_env *, const void *bytes, size_t size,                                  \
           const struct ort_session_options *, struct ort_session **))                              \

@@ -419,6 +419,7 @@ static struct ort_status *begin(struct runtime *runtime)
 {
     const struct ort_api *api = &runtime->api;
     struct ort_status *status = api->create_env(ORT_LOG_FATAL, "bourse", &runtime->env);
+    status = status == NULL ? api->disable_telemetry(runtime->env) : status;
     if (status == NULL) {
         status = api->create_memory_info(ORT_ARENA_ALLOCATOR, ORT_MEMORY_DEFAULT, &runtime->memory);
     }
@@ -444,6 +445,9 @@ bool ort_engine_open(const char *library, struct onnx_engine *ret_engine,
         (void)no_memory(ret_problem);
         return false;
     }
+    /* Builds by the library's maker tell him about their use, and start a shell to name the machine,
+     * unless this is set before they are loaded. */
+    (void)setenv("ORT_DISABLE_TELEMETRY", "1", 1);
     if (!ort_api_load(library, &runtime->api, ret_problem)) {
         free(runtime);
         return false;

@@ -83,9 +83,9 @@ foreach(source ${test_sources})
   endif()
 endforeach()
 
-# Libraries in the place of OpenCL's, CUDA's, NVML's, cuBLASLt's, PJRT's and wasmtime's, which fail where they are told to,
+# Libraries in the place of OpenCL's, CUDA's, NVML's, cuBLASLt's, PJRT's, wasmtime's and ONNX Runtime's, which fail where they are told to,
 # and one in the place of the driver's files.
-foreach(api opencl cuda nvml cublaslt pjrt wasmtime driver_files)
+foreach(api opencl cuda nvml cublaslt pjrt wasmtime driver_files onnxruntime)
   add_library(fake-${api} SHARED tests/programs/fake_${api}.c)
   target_include_directories(fake-${api} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(fake-${api} PRIVATE _GNU_SOURCE)
@@ -146,6 +146,9 @@ if(PJRT_INCLUDE)
   target_include_directories(test_pjrt_header SYSTEM PRIVATE ${PJRT_INCLUDE})
   target_compile_definitions(test_pjrt_header PRIVATE BOURSE_PJRT_HEADER)
 endif()
+
+add_dependencies(test_ort fake-onnxruntime)
+target_compile_definitions(test_ort PRIVATE BOURSE_FAKE_ONNXRUNTIME="$<TARGET_FILE:fake-onnxruntime>")
 
 set(fake_wasmtime_parts tests/programs/fake_wasmtime_module.c tests/programs/fake_wasmtime_run.c)
 target_sources(fake-wasmtime PRIVATE ${fake_wasmtime_parts})

@@ -66,7 +66,7 @@ bool ort_api_load(const char *library, struct ort_api *ret_api, struct problem *
     }
     const struct ort_base *base = entry.get_base();
     const char *version = base != NULL && base->get_version != NULL ? base->get_version() : NULL;
-    version = version != NULL ? version : "of no version";
+    version = version != NULL ? version : "(unknown)";
     const void *table =
         base != NULL && base->get_api != NULL ? base->get_api(ORT_VERSION_LEAST) : NULL;
     if (table == NULL) {

@@ -150,6 +150,11 @@ endif()
 add_dependencies(test_ort fake-onnxruntime)
 target_compile_definitions(test_ort PRIVATE BOURSE_FAKE_ONNXRUNTIME="$<TARGET_FILE:fake-onnxruntime>")
 
+# ONNX's own cases as files, and computed without a market.
+add_executable(onnx-cases tests/programs/onnx_cases.c)
+target_compile_definitions(onnx-cases PRIVATE _GNU_SOURCE)
+target_link_libraries(onnx-cases PRIVATE bourse_flags onnx runtime formats base m)
+
 set(fake_wasmtime_parts tests/programs/fake_wasmtime_module.c tests/programs/fake_wasmtime_run.c)
 target_sources(fake-wasmtime PRIVATE ${fake_wasmtime_parts})
 add_dependencies(test_wasmtime fake-wasmtime bourse-wasm)

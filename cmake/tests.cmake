@@ -147,8 +147,10 @@ if(PJRT_INCLUDE)
   target_compile_definitions(test_pjrt_header PRIVATE BOURSE_PJRT_HEADER)
 endif()
 
-add_dependencies(test_ort fake-onnxruntime)
-target_compile_definitions(test_ort PRIVATE BOURSE_FAKE_ONNXRUNTIME="$<TARGET_FILE:fake-onnxruntime>")
+foreach(name test_ort test_onnx_serve)
+  add_dependencies(${name} fake-onnxruntime)
+  target_compile_definitions(${name} PRIVATE BOURSE_FAKE_ONNXRUNTIME="$<TARGET_FILE:fake-onnxruntime>")
+endforeach()
 
 # ONNX's own cases as files, and computed without a market.
 add_executable(onnx-cases tests/programs/onnx_cases.c)

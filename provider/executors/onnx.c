@@ -5,8 +5,10 @@
 #include "provider/tensor/ask.h"
 #include "runtime/log.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TRIAL_WALL_NS UINT64_C(60000000000)
 
@@ -50,6 +52,11 @@ void onnx_look(const struct onnx_trial *trial, struct model_engine *engine)
                                    .cgroups = trial->cgroups};
     struct problem problem = {""};
     engine->is_known = true;
+    if (engine->library[0] != '\0' && access(engine->library, R_OK) != 0) {
+        (void)snprintf(engine->unusable, sizeof engine->unusable, "%.400s: %s", engine->library,
+                       strerror(errno));
+        return;
+    }
     const ssize_t length =
         trial_ask(trial->launcher, &spec, "bourse-onnx", words, TRIAL_WALL_NS, said, &problem);
     const char *newline = length > 0 ? memchr(said, '\n', (size_t)length) : NULL;

@@ -1,5 +1,5 @@
-/* consumer/model/model_join.h puts the outputs of a model together, when the rows of its inputs were
- * cut into parts.
+/* consumer/model/model_join.h puts the outputs of a model together, when the rows of its inputs
+ * were cut into parts.
  *
  *     results/0/y.npy   float32[3,10]
  *     results/1/y.npy   float32[4,10]   ->   results/y.npy   float32[7,10]

@@ -6,6 +6,7 @@
 #include "formats/limits.h"
 #include "formats/onnx/onnx_words.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,7 @@ bool job_onnx_check(const struct job_file *job, struct job_fault *fault)
     fault->field = "run";
     fault->item = SIZE_MAX; /* the key as a whole */
     if (other != NULL) {
-        return FAULT(fault, other, 0, "does not go with a model, which takes only files");
+        return FAULT(fault, other, SIZE_MAX, "does not go with a model, which takes only files");
     }
     if (job->parts > 0 && job->source != TEMPLATE_ONE) {
         return FAULT(fault, "parts", 0,

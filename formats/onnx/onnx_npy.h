@@ -14,8 +14,8 @@
 bool onnx_npy_read(const struct npy *npy, enum onnx_type *ret_type,
                    int64_t ret_dims[ONNX_RANK_MOST], struct problem *ret_problem);
 
-/* Fills in a header for npy_write. Returns false for a type that NumPy has no name for: bfloat16 and
- * strings. */
+/* Fills in a header for npy_write. Returns false for a type that NumPy has no name for: bfloat16
+ * and strings. */
 bool onnx_npy_describe(enum onnx_type type, uint32_t rank, const int64_t *dims,
                        struct npy *ret_npy);
 

@@ -3,7 +3,6 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/kernel/kernel_op.h"
-#include "formats/onnx/onnx_words.h"
 #include "formats/template.h"
 #include "formats/tensor_op.h"
 #include "protocol/subtask.h"
@@ -131,19 +130,6 @@ static bool prepend_device(struct run *run, struct outcome *outcome)
            prepend(run, kernel_op_api_word(device->api), outcome);
 }
 
-/* Refuses words that bourse-onnx would refuse, before a jail has any work with them. */
-static bool settle_model(struct run *run, struct outcome *outcome)
-{
-    struct onnx_words words;
-    struct problem problem = {""};
-    if (!onnx_words_read((const char *const *)run->arguments.items, run->arguments.count, false,
-                         &words, &problem)) {
-        outcome_fail(outcome, OUTCOME_PROGRAM_FAILED, "%s", problem.text);
-        return false;
-    }
-    return true;
-}
-
 static bool settle_program(struct run *run, struct outcome *outcome)
 {
     if (run->program->kernel_device != NULL) {
@@ -153,7 +139,7 @@ static bool settle_program(struct run *run, struct outcome *outcome)
                    : settle_launch(run, outcome) && prepend_device(run, outcome);
     }
     if (run->program->is_model) {
-        return settle_model(run, outcome);
+        return program_settle_model(run, outcome);
     }
     if (run->program->is_plugin || run->program->wasm_engine != NULL) {
         return true; /* the plug-in knows its operations; program_wasm.c looks at modules */
@@ -517,24 +503,11 @@ static void settle_mapped(struct run *run)
     }
 }
 
-/* Returns true when a word gives the file to an input of a model: "x=FILE" or "x=FILE:TYPE[]". */
-static bool is_given(const struct run *run, const char *name)
-{
-    const size_t length = strlen(name);
-    bool found = false;
-    for (size_t i = 1; i < run->arguments.count && !found; i++) {
-        const char *equals = strchr(run->arguments.items[i], '=');
-        found = equals != NULL && strncmp(equals + 1, name, length) == 0 &&
-                (equals[1 + length] == '\0' || equals[1 + length] == ':');
-    }
-    return found;
-}
-
 /* Returns true for a file that a resident may hold for its next run: a factor on a device for
- * kernels, or a model with all that is no input of its run. */
+ * kernels, or what a model keeps. */
 static bool may_stay(const struct run *run, const char *name)
 {
-    return run->program->is_model ? !is_given(run, name)
+    return run->program->is_model ? program_keeps_model(run, name)
                                   : run->program->kernel_device != NULL && is_argument(run, name);
 }
 

@@ -1,6 +1,7 @@
 /* The resident is bourse-tensor, bourse-kernel, bourse-plugin or bourse-onnx as the worker sees it.
- * The resident is one process that answers a job's subtasks of that sort, confined like any program of the job.
- * Only jails for such jobs have its file. bourse-plugin has a companion, the owner's plug-in. */
+ * The resident is one process that answers a job's subtasks of that sort, confined like any program
+ * of the job. Only jails for such jobs have its file. bourse-plugin has a companion, the owner's
+ * plug-in. */
 #include "base/cursor.h"
 #include "provider/tensor/ask.h"
 #include "provider/tensor/operation.h"

@@ -1,12 +1,14 @@
-/* A library in the place of ONNX Runtime's. It has one model, whatever the bytes: y = x + x, for x of
- * float32[2]. It counts what is alive, and fails where a test tells it to:
+/* A library in the place of ONNX Runtime's. It has one model, whatever the bytes: y = x + x, for x
+ * of float32[2]. It counts what is alive, and fails where a test tells it to:
  *
  *     FAKE_ORT_FAILS=49      the function at this place of the table fails
  *     FAKE_ORT_CODE=9        with this code, not 1
  *     FAKE_ORT_SAYS=TEXT     and with this text, not "fake"
  *     FAKE_ORT_LACKS=49      the place has no function
- *     FAKE_ORT_IS=TEXT       old: it knows no version; mute: it has no version; bare: it has no base;
- *                            sequence: y is no tensor; string: x is of strings; wide: x has 9 dims */
+ *     FAKE_ORT_IS=TEXT       old: it knows no version; mute: it has no version; bare: it has no
+ *                            base; sequence: y is no tensor; string: x is of strings; wide: x has 9
+ *                            dims; crowd: it has 300 inputs; any: x has any dims; liar: its sums
+ *                            are wrong; optional: y is not there */
 #include "provider/onnx/runtime/ort_api.h"
 
 #include <stdlib.h>
@@ -58,7 +60,7 @@ const void *OrtGetApiBase(void);
 static int alive;
 static int threads_asked;
 
-/* What is alive but for what belongs to the library. */
+/* Counts what is alive, without what belongs to the library. */
 int fake_ort_alive(void)
 {
     return alive;
@@ -346,16 +348,16 @@ static void fake_release_value(struct ort_value *value)
 {
     gone(value);
 }
-static struct ort_status *
-fake_run(struct ort_session *session, const struct ort_run_options *options,
-         const char *const *input_names, const struct ort_value *const *inputs, size_t input_count,
-         const char *const *output_names, size_t output_count, struct ort_value **outputs)
+static struct ort_status *fake_run(struct ort_session *session, const struct ort_run_options *given,
+                                   const char *const *names, const struct ort_value *const *inputs,
+                                   size_t count, const char *const *wanted, size_t wanted_count,
+                                   struct ort_value **outputs)
 {
     (void)session;
-    (void)options;
+    (void)given;
     FAIL_AT(9);
-    if (input_count != 1 || output_count != 1 || strcmp(input_names[0], "x") != 0 ||
-        strcmp(output_names[0], "y") != 0 || inputs[0]->given == NULL) {
+    if (count != 1 || wanted_count != 1 || strcmp(names[0], "x") != 0 ||
+        strcmp(wanted[0], "y") != 0 || inputs[0]->given == NULL) {
         abort(); /* the caller has checked all of it */
     }
     outputs[0] = made(sizeof *outputs[0]);

@@ -1,7 +1,7 @@
 /* The program onnx-cases handles one of ONNX's own test cases, for scripts/onnx-cases:
  *
- *     onnx-cases prepare CASE FOLDER       writes what the case has as files: model.onnx, i0.npy ...
- *                                          for its inputs, e0.npy ... for the outputs that it
+ *     onnx-cases prepare CASE FOLDER       writes what the case has as files: model.onnx, i0.npy
+ *                                          for its first input, e0.npy ... for the outputs that it
  *                                          states, and `words`, with a line for each input and
  *                                          output: "i NAME=i0.npy"
  *     onnx-cases direct LIBRARY FOLDER     lets ONNX Runtime compute the case here, into o0.npy ...

@@ -276,7 +276,7 @@ static struct onnx_engine_ports list_outputs(const void *self)
 
 /* ---------------------------------------------------------------- a run */
 
-/* What the library made, while an array of ours shows its bytes. */
+/* A value of the library, while an array of ours shows its bytes. */
 struct made {
     const struct ort_api *api;
     struct ort_value *value;
@@ -445,8 +445,8 @@ bool ort_engine_open(const char *library, struct onnx_engine *ret_engine,
         (void)no_memory(ret_problem);
         return false;
     }
-    /* Builds by the library's maker tell him about their use, and start a shell to name the machine,
-     * unless this is set before they are loaded. */
+    /* Builds by the library's maker tell their maker about their use, and start a shell to name
+     * the machine, unless this is set before they are loaded. */
     (void)setenv("ORT_DISABLE_TELEMETRY", "1", 1);
     if (!ort_api_load(library, &runtime->api, ret_problem)) {
         free(runtime);

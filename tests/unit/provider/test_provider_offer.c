@@ -149,8 +149,7 @@ START_TEST(models_are_computed_where_an_engine_computed_one)
 }
 END_TEST
 
-START_TEST(modules_are_run_where_an_engine_ran_one),
-    TEST(models_are_computed_where_an_engine_computed_one)
+START_TEST(modules_are_run_where_an_engine_ran_one)
 {
     struct problem problem;
     machine_of(4, 16 * GIB);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the stand-in is told. */
+/* Tells the stand-in one thing, and nothing else. */
 static void tell(const char *name, const char *value)
 {
     static const char *const all[] = {"FAKE_ORT_FAILS", "FAKE_ORT_CODE", "FAKE_ORT_SAYS",
@@ -228,7 +228,7 @@ END_TEST
 /* The library that scripts/setup has fetched, unless the environment names another. */
 #define LIBRARY BOURSE_SOURCE_DIR "/build/onnxruntime/libonnxruntime.so.1"
 
-/* Where the library itself is at hand, our places and types are compared with it by their use. */
+/* Our places and types are compared with the library by their use, if it is there. */
 START_TEST(the_library_itself_computes_the_trial)
 {
     const char *named = getenv("BOURSE_ONNXRUNTIME");

@@ -79,6 +79,10 @@ static void free_ports(struct ports *ports)
 static enum onnx_engine_status take_name(struct runtime *runtime, char *name,
                                          struct onnx_engine_port *port, struct problem *ret_problem)
 {
+    if (name == NULL) {
+        problem_set(ret_problem, "ONNX Runtime gives no name for an input or output");
+        return ONNX_ENGINE_FAILED;
+    }
     port->name = strdup(name);
     struct ort_status *status = runtime->api.allocator_free(runtime->allocator, name);
     if (status != NULL) {
@@ -224,14 +228,16 @@ static struct ort_status *create(const struct runtime *runtime,
     const struct ort_api *api = &runtime->api;
     struct ort_session_options *options = NULL;
     struct ort_status *status = api->create_session_options(&options);
-    if (status != NULL) {
-        return status;
+    if (status == NULL) {
+        status = set_options(api, options, model);
     }
-    status = set_options(api, options, model);
-    status = status == NULL ? api->create_session(runtime->env, model->bytes, model->size, options,
-                                                  ret_session)
-                            : status;
-    api->release_session_options(options);
+    if (status == NULL) {
+        status = api->create_session(runtime->env, model->bytes, model->size, options, ret_session);
+    }
+    if (options != NULL) {
+        api->release_session_options(options);
+    }
+    /* cppcheck-suppress returnDanglingLifetime ; a status is an object of the library's own */
     return status;
 }
 
@@ -321,6 +327,7 @@ static struct ort_status *read_value(const struct ort_api *api, struct ort_value
     struct ort_tensor_info *info = NULL;
     struct ort_status *status = api->tensor_info(value, &info);
     if (status != NULL) {
+        /* cppcheck-suppress returnDanglingLifetime ; a status is an object of the library's own */
         return status;
     }
     status = api->element_type(info, ret_type);

@@ -1,7 +1,8 @@
 /* provider/onnx/runtime/ort_engine.h is the end of onnx_engine.h that ONNX Runtime computes.
  *
  * It computes on processors. Runs of one session give the same bytes for the same inputs, unless
- * an operator draws random numbers. They use at most the threads that the session was opened with. */
+ * an operator draws random numbers. They use at most the threads that the session was opened
+ * with. */
 #ifndef BOURSE_PROVIDER_ONNX_RUNTIME_ORT_ENGINE_H
 #define BOURSE_PROVIDER_ONNX_RUNTIME_ORT_ENGINE_H
 

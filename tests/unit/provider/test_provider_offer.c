@@ -149,6 +149,38 @@ START_TEST(models_are_computed_where_an_engine_computed_one)
 }
 END_TEST
 
+START_TEST(a_device_with_all_that_there_is_has_room_for_its_programs)
+{
+    static char text[64 * CONFIG_PROGRAMS_MAX];
+    struct problem problem = {""};
+    struct profile quick = profile;
+    size_t length =
+        (size_t)snprintf(text, sizeof text,
+                         "name: attic\nregion: eu\nimage_files: 5000\nimage_size: 2GiB\n"
+                         "power_w: 65\nprograms:\n");
+    for (int i = 0; i < CONFIG_PROGRAMS_MAX; i++) {
+        length += (size_t)snprintf(text + length, sizeof text - length, "  p%d: /usr/bin/env\n", i);
+    }
+    quick.gemm_mflops.value = 98000;
+    machine_of(3, 16 * GIB);
+    (void)snprintf(machine.vendor, sizeof machine.vendor, "example");
+    machine.wasm =
+        (struct wasm_engine){.path = "/usr/bin/node", .has_group = true, .is_known = true};
+    machine.models = (struct model_engine){.name = "onnxruntime-1.30.0", .is_known = true};
+    ck_assert_msg(read_text(text, &config, &problem), "%s", problem.text);
+    (void)snprintf(config.wasm_engine, sizeof config.wasm_engine, "/usr/bin/node");
+    config.onnx_library[0] = '\0';
+    ck_assert_msg(policy_offers(&config, &machine, &quick, &jailed, &account, &offers, &problem),
+                  "%s", problem.text);
+    ck_assert_uint_eq(count_text("program", "p0"), 1);
+    ck_assert_uint_eq(count_text("executor", "wasm"), 1);
+    ck_assert_uint_eq(count_text("executor", "onnx"), 1);
+    ck_assert_uint_le(offers.items[0].device.attribute_count, POLICY_ATTRIBUTES_MAX);
+    machine.wasm = (struct wasm_engine){.is_known = false};
+    machine.models = (struct model_engine){.is_known = false};
+}
+END_TEST
+
 START_TEST(modules_are_run_where_an_engine_ran_one)
 {
     struct problem problem;
@@ -458,6 +490,7 @@ END_TEST
 
 SUITE("provider offer", NULL, NULL, TEST(an_offer_leaves_the_owner_a_quarter),
       TEST(other_bounds_of_images_are_offered), TEST(matrices_are_offered_where_they_were_measured),
+      TEST(a_device_with_all_that_there_is_has_room_for_its_programs),
       TEST(modules_are_run_where_an_engine_ran_one),
       TEST(models_are_computed_where_an_engine_computed_one),
       TEST(what_cannot_be_kept_is_not_offered),

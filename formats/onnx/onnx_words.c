@@ -1,7 +1,6 @@
 #include "formats/onnx/onnx_words.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define REFUSE(problem, ...) (problem_set((problem), __VA_ARGS__), false)
@@ -18,7 +17,10 @@ static const char *read_number(const char *text, int64_t *ret_number)
     if (digits == 0 || digits > 12) {
         return NULL;
     }
-    *ret_number = strtoll(text, NULL, 10);
+    *ret_number = 0;
+    for (size_t i = 0; i < digits; i++) {
+        *ret_number = 10 * *ret_number + (text[i] - '0');
+    }
     return text + digits;
 }
 

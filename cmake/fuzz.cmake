@@ -6,7 +6,7 @@ foreach(source ${fuzz_sources})
   get_filename_component(name ${source} NAME_WE)
   string(REPLACE "fuzz_" "" subject ${name})
   add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE bourse_flags broker audit provider owner command consumer onnx_own matching exchange runtime formats protocol
+  target_link_libraries(${name} PRIVATE bourse_flags broker audit provider owner command consumer onnx matching exchange runtime formats protocol
     ledger_sqlite ledger base)
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)

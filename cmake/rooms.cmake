@@ -93,9 +93,11 @@ list(FILTER pjrt_sources EXCLUDE REGEX "/main\\.c$")
 # What bourse-wasm does, likewise.
 file(GLOB wasm_sources CONFIGURE_DEPENDS provider/wasm/*.c)
 list(FILTER wasm_sources EXCLUDE REGEX "/main\\.c$")
-# The engines of ONNX models, as a library. bourse-onnx and tests link it; no agent does.
-file(GLOB onnx_own_sources CONFIGURE_DEPENDS provider/onnx/onnx_*.c provider/onnx/own/*.c provider/onnx/own/op/*.c)
+# What bourse-onnx does, likewise.
+file(GLOB onnx_sources CONFIGURE_DEPENDS provider/onnx/*.c provider/onnx/*/*.c provider/onnx/*/*/*.c)
+list(FILTER onnx_sources EXCLUDE REGEX "/main\\.c$")
 # Elements of four bytes are copied as such, whatever they are, and arithmetic sets no errno.
+file(GLOB onnx_own_sources CONFIGURE_DEPENDS provider/onnx/own/*.c provider/onnx/own/op/*.c)
 set_source_files_properties(${onnx_own_sources} PROPERTIES COMPILE_OPTIONS
   "-fno-strict-aliasing;-fno-math-errno;$<$<NOT:$<CONFIG:Debug>>:-O3>")
 set_source_files_properties(provider/tensor/gemm_plain.c numeric/freivalds.c numeric/seeded_check.c base/residual.c
@@ -106,8 +108,8 @@ room(numeric SOURCES ${numeric_sources} LINKS base m)
 room(tensor SOURCES ${tensor_sources} LINKS numeric formats base m)
 room(plugin SOURCES ${plugin_sources} LINKS formats base)
 room(kernel SOURCES ${kernel_sources} LINKS tensor formats base PkgConfig::JANSSON ${CMAKE_DL_LIBS})
-room(onnx_own SOURCES ${onnx_own_sources} LINKS tensor formats base Threads::Threads ${CMAKE_DL_LIBS} m)
 room(wasm SOURCES ${wasm_sources} LINKS kernel base)
+room(onnx SOURCES ${onnx_sources} LINKS kernel tensor formats base Threads::Threads ${CMAKE_DL_LIBS} m)
 room(pjrt SOURCES ${pjrt_sources} LINKS kernel formats base PkgConfig::JANSSON)
 if(ONEDNN_FOUND)
   set_source_files_properties(provider/tensor/gemm_onednn.c PROPERTIES

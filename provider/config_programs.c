@@ -398,7 +398,9 @@ void config_read_onnx(struct config *config, struct yaml_value value)
     yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
     struct yaml_value library = yaml_required(value, "library");
     const char *path = config_word(library, sizeof config->onnx_library - 1, "");
-    if (is_regular_file(path)) {
+    if (strcmp(path, "none") == 0) {
+        config->names_onnx = true;
+    } else if (is_regular_file(path)) {
         (void)snprintf(config->onnx_library, sizeof config->onnx_library, "%s", path);
         config->names_onnx = true;
     } else {

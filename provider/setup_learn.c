@@ -77,10 +77,7 @@ static void learn_models(struct setup *setup)
     const char *why = setup->isolation.level == 0   ? setup->isolation.refusal
                       : !setup->config.has_onnx     ? "the config says `onnx: false`"
                       : setup->onnx_path[0] == '\0' ? setup->no_onnx
-                      : setup->config.onnx_library[0] == '\0'
-                          ? "there is no libonnxruntime.so.1 on this machine; name it with `onnx: "
-                            "{library: FILE}`"
-                          : "";
+                                                    : "";
     struct model_engine *engine = &setup->machine.models;
     *engine = (struct model_engine){.is_known = true};
     (void)snprintf(engine->library, sizeof engine->library, "%s", setup->config.onnx_library);
@@ -163,7 +160,8 @@ static bool print_models(const struct setup *setup, FILE *out, struct problem *r
         problem_set(ret_problem, "onnx: %.400s", engine->unusable);
         return false;
     }
-    fprintf(out, "ONNX models are computed by %s, of %s\n", engine->name, engine->library);
+    fprintf(out, "ONNX models are computed by %s%s%s\n", engine->name,
+            engine->library[0] != '\0' ? ", of " : "", engine->library);
     return true;
 }
 

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Opens ONNX Runtime from the library of this path. Returns false with the problem when there is no
- * such library, or it cannot be used. */
+/* Opens ONNX Runtime from the library of this path. Where there is no such file, the engine is our
+ * own. Returns false with the problem when the library is there and cannot be used. */
 bool onnx_engines_open(const char *library, struct onnx_engine *ret_engine,
                        struct problem *ret_problem);
 

@@ -179,4 +179,37 @@ run abs.onnx --input x=b.npy -o after || fail "after all that was wrong: $(cat o
 [ "$(floats after/y.npy)" = '20 21' ] || fail "after: $(floats after/y.npy)"
 timeout 60 "$bourse" down >down.log 2>&1 || fail "down: $(cat down.log)"
 "$bin/bourse-broker" audit "$market" >audit.txt 2>&1 || fail "audit: $(cat audit.txt)"
+
+# ---------------------------------------------------------------- operators of our own
+market=$work/third
+export BOURSE_MARKET=$market
+market_up --credits 100 --slots 1 --price 0.40
+echo 'onnx: {library: none}' >>"$market/provider/provider.yaml"
+kill "$agent"
+ended "$agent" 60 || fail "the agent does not end"
+"$bin/bourse-provider" run --market "$market" >own.log 2>&1 &
+agent=$!
+started+=("$agent")
+until_true 60 onnx_shown || fail "no device computes models by our own operators: $(cat own.log)"
+"$bourse" devices --needs 'engine = "bourse-1"' --json >devices.json 2>&1 || fail "devices: $(cat devices.json)"
+has "$(cat devices.json)" '"price_micro"'
+run abs.onnx --input x=a.npy -o own || fail "abs: $(cat out err)"
+cmp -s one/y.npy own/y.npy || fail "our own operators give another result"
+for name in node/test_conv_with_strides_padding node/test_gemm_all_attributes node/test_softmax_axis_1 node/test_lstm_defaults; do
+    folder=$work/own-case
+    rm -rf "$folder"
+    mkdir "$folder"
+    "$bin/onnx-cases" prepare "$onnx_data/$name" "$folder" >prepare.log 2>&1 || fail "$name: $(cat prepare.log)"
+    onnx_words "$folder"
+    onnx_market "$folder" || fail "$name: $(cat "$folder/err")"
+    for file in "$folder"/e*.npy; do
+        "$bin/onnx-cases" close "$file" "$folder/market/o${file##*/e}" >close.log 2>&1 || fail "$name: $(cat close.log)"
+    done
+done
+! run --retries 0 strange.onnx --input x=b.npy || fail "our own operators ran an unknown one"
+"$bourse" logs last --json >outcomes.json
+has "$(cat outcomes.json)" 'NoSuchOperator'
+kill "$agent"
+ended "$agent" 60 || fail "the agent does not end"
+market_audit
 echo "models: ok ($case_same cases)"

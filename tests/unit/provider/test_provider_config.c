@@ -510,6 +510,9 @@ START_TEST(what_computes_models_is_a_file_with_a_path)
     ck_assert(read_text("price: 0\n", &config, &problem));
     ck_assert(config.has_onnx && !config.names_onnx);
     ck_assert_str_eq(config.onnx_library, "/nonexistent/a.so"); /* the trial says what is wrong */
+    ck_assert_msg(read_text("onnx: {library: none}\n", &config, &problem), "%s", problem.text);
+    ck_assert(config.has_onnx && config.names_onnx);
+    ck_assert_str_eq(config.onnx_library, ""); /* our own operators */
     ck_assert_msg(read_text("onnx: {library: /usr/bin/env}\n", &config, &problem), "%s",
                   problem.text);
     ck_assert(config.has_onnx && config.names_onnx);

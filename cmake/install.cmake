@@ -6,7 +6,7 @@ set(BOURSE_UNIT_DIR lib/systemd/system CACHE STRING "where the units of the syst
 
 # The programs look for their helpers in ../libexec/bourse (runtime/process.h).
 install(TARGETS bourse bourse-broker bourse-provider bourse-audit RUNTIME DESTINATION bin)
-install(TARGETS bourse-worker bourse-tensor bourse-kernel bourse-plugin bourse-pjrt bourse-wasm RUNTIME DESTINATION libexec/bourse)
+install(TARGETS bourse-worker bourse-tensor bourse-kernel bourse-plugin bourse-pjrt bourse-wasm bourse-onnx RUNTIME DESTINATION libexec/bourse)
 install(FILES provider/executors/wasm_host.cjs DESTINATION libexec/bourse RENAME bourse-wasm.cjs)
 
 # The public headers, which name one another by <bourse/...> once they are installed.

@@ -93,6 +93,9 @@ list(FILTER pjrt_sources EXCLUDE REGEX "/main\\.c$")
 # What bourse-wasm does, likewise.
 file(GLOB wasm_sources CONFIGURE_DEPENDS provider/wasm/*.c)
 list(FILTER wasm_sources EXCLUDE REGEX "/main\\.c$")
+# What bourse-onnx does, likewise.
+file(GLOB onnx_sources CONFIGURE_DEPENDS provider/onnx/*.c provider/onnx/*/*.c)
+list(FILTER onnx_sources EXCLUDE REGEX "/main\\.c$")
 set_source_files_properties(provider/tensor/gemm_plain.c numeric/freivalds.c numeric/seeded_check.c base/residual.c
   base/precision.c PROPERTIES COMPILE_OPTIONS "-O3")
 # What referees, consumers and tests compute alike.
@@ -102,6 +105,7 @@ room(tensor SOURCES ${tensor_sources} LINKS numeric formats base m)
 room(plugin SOURCES ${plugin_sources} LINKS formats base)
 room(kernel SOURCES ${kernel_sources} LINKS tensor formats base PkgConfig::JANSSON ${CMAKE_DL_LIBS})
 room(wasm SOURCES ${wasm_sources} LINKS kernel base)
+room(onnx SOURCES ${onnx_sources} LINKS kernel formats base)
 room(pjrt SOURCES ${pjrt_sources} LINKS kernel formats base PkgConfig::JANSSON)
 if(ONEDNN_FOUND)
   set_source_files_properties(provider/tensor/gemm_onednn.c PROPERTIES

@@ -4,7 +4,7 @@
 find_library(SUBUNIT subunit)
 add_library(test_support INTERFACE)
 target_link_libraries(test_support INTERFACE bourse_flags PkgConfig::CHECK
-  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor pjrt wasm kernel plugin command consumer
+  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor pjrt wasm onnx kernel plugin command consumer
   consumer_session
   runtime formats protocol base m)
 if(SUBUNIT)
@@ -83,9 +83,9 @@ foreach(source ${test_sources})
   endif()
 endforeach()
 
-# Libraries in the place of OpenCL's, CUDA's, NVML's, cuBLASLt's, PJRT's and wasmtime's, which fail where they are told to,
+# Libraries in the place of OpenCL's, CUDA's, NVML's, cuBLASLt's, PJRT's, wasmtime's and ONNX Runtime's, which fail where they are told to,
 # and one in the place of the driver's files.
-foreach(api opencl cuda nvml cublaslt pjrt wasmtime driver_files)
+foreach(api opencl cuda nvml cublaslt pjrt wasmtime driver_files onnxruntime)
   add_library(fake-${api} SHARED tests/programs/fake_${api}.c)
   target_include_directories(fake-${api} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(fake-${api} PRIVATE _GNU_SOURCE)
@@ -146,6 +146,16 @@ if(PJRT_INCLUDE)
   target_include_directories(test_pjrt_header SYSTEM PRIVATE ${PJRT_INCLUDE})
   target_compile_definitions(test_pjrt_header PRIVATE BOURSE_PJRT_HEADER)
 endif()
+
+foreach(name test_ort test_onnx_serve)
+  add_dependencies(${name} fake-onnxruntime)
+  target_compile_definitions(${name} PRIVATE BOURSE_FAKE_ONNXRUNTIME="$<TARGET_FILE:fake-onnxruntime>")
+endforeach()
+
+# ONNX's own cases as files, and computed without a market.
+add_executable(onnx-cases tests/programs/onnx_cases.c)
+target_compile_definitions(onnx-cases PRIVATE _GNU_SOURCE)
+target_link_libraries(onnx-cases PRIVATE bourse_flags onnx runtime formats base m)
 
 set(fake_wasmtime_parts tests/programs/fake_wasmtime_module.c tests/programs/fake_wasmtime_run.c)
 target_sources(fake-wasmtime PRIVATE ${fake_wasmtime_parts})

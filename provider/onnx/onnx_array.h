@@ -1,4 +1,4 @@
-/* provider/onnx/onnx_array.h holds one tensor in memory, which goes into a model or comes out of it.
+/* provider/onnx/onnx_array.h holds one tensor in memory, which goes into a model or comes out.
  *
  * Elements lie one after another with the last dim running fastest, in this machine's byte order. A
  * bool is one byte, 0 or 1. There are no arrays of strings. An array knows who owns its bytes, so

@@ -28,7 +28,7 @@ enum onnx_engine_status {
     ONNX_ENGINE_STATUSES
 };
 
-/* The model to open. The bytes outlive the session. */
+/* The model to open. The bytes outlive the session, unless the engine copies them. */
 struct onnx_engine_model {
     const uint8_t *bytes;
     size_t size;
@@ -55,8 +55,9 @@ struct onnx_engine_ports {
 };
 
 struct onnx_engine {
-    char name[ONNX_ENGINE_NAME_SIZE]; /* with its version: "onnxruntime 1.30.0", "bourse 1" */
+    char name[ONNX_ENGINE_NAME_SIZE]; /* with its version: "onnxruntime-1.30.0", "bourse-1" */
     void *context;                    /* the engine's own; the first argument of `open` */
+    bool copies_bytes;                /* the bytes of a model may go once it is open */
 
     /* Opens a model. The caller owns the session. Any status but OK gives none, and the problem
      * says why in one line for the job's owner, with the node and the operator where one is to

@@ -1,8 +1,8 @@
 /* provider/tensor/ask.h defines the messages between process 1 of a jail and the jail's resident,
- * which is bourse-tensor, bourse-kernel or bourse-plugin. They travel over a SOCK_SEQPACKET pair
- * that is the resident's standard input. There is one ASK at a time, and one ANSWER to each. Fields
- * go through base/cursor.h. Output of an operation goes to standard output and standard error
- * before its answer.
+ * which is bourse-tensor, bourse-kernel, bourse-plugin or bourse-onnx. They travel over a
+ * SOCK_SEQPACKET pair that is the resident's standard input. There is one ASK at a time, and one
+ * ANSWER to each. Fields go through base/cursor.h. Output of an operation goes to standard output
+ * and standard error before its answer.
  *
  *     ASK      u64 memory that the operation may allocate, u32 count, for each argument u32 length
  *              with its NUL and the bytes, u32 count, for each input that comes as a descriptor its
@@ -75,6 +75,13 @@ enum {
 /* The agent's own word asks the plug-in for all that it says of the device, as three lines: the
  * answers to `describe`, `probe` and `figures`. No operation has such a name. */
 #define PLUGIN_LOOK "--look"
+
+#define ONNX_PROGRAM "/.bourse-onnx" /* its name in a jail that has it */
+/* ONNX Runtime's library in the same jail, where the owner's machine has one. */
+#define ONNX_LIBRARY "/.onnxruntime.so"
+/* The agent's own word asks for the name of what computes models, as one line. No model has such a
+ * name. */
+#define ONNX_LOOK "--look"
 
 /* The script that runs WASM modules, in a jail that has it. The script is no resident, and gets no
  * ASK: the jail's programs are an engine of the host with this script. */

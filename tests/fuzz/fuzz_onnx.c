@@ -2,8 +2,10 @@
  * and what is counted becomes steps that flow forward and hold all weights. */
 #include "consumer/model/model_steps.h"
 #include "formats/onnx/onnx_infer.h"
+#include "formats/onnx/onnx_interface.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -89,6 +91,28 @@ static void check_plan(const struct onnx_model *model, const struct onnx_shapes 
     model_plan_destroy(&plan);
 }
 
+static bool is_within(struct onnx_span span, const uint8_t *data, size_t size)
+{
+    return span.size == 0 || (span.at >= data && span.size <= size - (size_t)(span.at - data));
+}
+
+/* The interface is read of every model that is read whole, and lies in the model's bytes. */
+static void check_interface(const uint8_t *data, size_t size, const struct onnx_model *model)
+{
+    static struct onnx_interface interface;
+    struct problem problem = {""};
+    const enum onnx_status status = onnx_interface_read(data, size, &interface, &problem);
+    assert((status == ONNX_OK) == (problem.text[0] == '\0'));
+    for (size_t i = 0; status == ONNX_OK && i < interface.input_count; i++) {
+        assert(is_within(interface.inputs[i].name, data, size));
+        assert(interface.inputs[i].rank <= ONNX_RANK_MOST);
+    }
+    for (size_t i = 0; status == ONNX_OK && i < interface.file_count; i++) {
+        assert(is_within(interface.files[i].path, data, size) && interface.files[i].end >= 0);
+    }
+    assert(model == NULL || status != ONNX_OK || interface.output_count == model->output_count);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct onnx_model *model = NULL;
@@ -97,8 +121,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct problem problem = {""};
     if (onnx_read(data, size, &model, &problem) != ONNX_OK) {
         assert(model == NULL && problem.text[0] != '\0');
+        check_interface(data, size, NULL);
         return 0;
     }
+    check_interface(data, size, model);
     check_model(model);
     const struct onnx_infer_input input = {
         .model = model, .bindings = bindings, .binding_count = bind_dims(model, bindings)};

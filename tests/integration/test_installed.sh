@@ -19,7 +19,7 @@ DESTDIR=$work/dest "$cmake" --install "$build" --prefix /opt/bourse >install.log
 at=$work/dest/opt/bourse
 lib=$(dirname "$(find "$at" -name 'libbourse.so')")
 for file in bin/bourse bin/bourse-broker bin/bourse-provider bin/bourse-audit libexec/bourse/bourse-worker \
-    libexec/bourse/bourse-tensor libexec/bourse/bourse-kernel libexec/bourse/bourse-plugin libexec/bourse/bourse-pjrt libexec/bourse/bourse-wasm libexec/bourse/bourse-wasm.cjs include/bourse/bourse.h share/bash-completion/completions/bourse \
+    libexec/bourse/bourse-tensor libexec/bourse/bourse-kernel libexec/bourse/bourse-plugin libexec/bourse/bourse-pjrt libexec/bourse/bourse-wasm libexec/bourse/bourse-onnx libexec/bourse/bourse-wasm.cjs include/bourse/bourse.h share/bash-completion/completions/bourse \
     share/man/man1/bourse.1 share/man/man5/bourse-job.5 share/man/man8/bourse-broker.8 share/man/man8/bourse-provider.8 \
     share/man/man8/bourse-audit.8 share/doc/bourse/README.md share/doc/bourse/CHANGELOG.md share/doc/bourse/docs/operator.md \
     lib/systemd/system/bourse-broker.service lib/systemd/system/bourse-provider.service \

@@ -1,0 +1,82 @@
+#include "provider/onnx/runtime/ort_api.h"
+
+#include "base/text.h"
+#include "provider/kernel/library.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* The one struct that the library exports a way to. */
+struct ort_base {
+    const void *(*get_api)(uint32_t version);
+    const char *(*get_version)(void);
+};
+
+struct ort_entry {
+    const struct ort_base *(*get_base)(void);
+};
+
+/* A place of the table. The interface has no object pointers among its functions. */
+typedef void (*ort_place)(void);
+
+static bool refuse(void *library, struct problem *ret_problem, const char *version,
+                   const char *what)
+{
+    char shown[ORT_VERSION_SIZE];
+    text_printable(version, strlen(version), shown, sizeof shown);
+    problem_set(ret_problem, "ONNX Runtime %s %s; 1.%d or newer is needed", shown, what,
+                ORT_VERSION_LEAST);
+    (void)dlclose(library);
+    return false;
+}
+
+/* Copies the pointers of the functions out of the table. Returns false when one is missing. */
+static bool copy_table(const void *table, struct ort_api *ret_api)
+{
+#define ORT_PLACE(place, result, name, arguments) {place, offsetof(struct ort_api, name)},
+    static const struct {
+        size_t place, offset;
+    } places[] = {ORT_CALLS(ORT_PLACE)};
+#undef ORT_PLACE
+    bool good = true;
+    for (size_t i = 0; good && i < sizeof places / sizeof places[0]; i++) {
+        ort_place function;
+        memcpy(&function, (const char *)table + places[i].place * sizeof function, sizeof function);
+        memcpy((char *)ret_api + places[i].offset, &function, sizeof function);
+        good = function != NULL;
+    }
+    return good;
+}
+
+bool ort_api_load(const char *library, struct ort_api *ret_api, struct problem *ret_problem)
+{
+    static const struct library_function functions[] = {
+        {"OrtGetApiBase", offsetof(struct ort_entry, get_base), false}};
+    static const struct library_table loaded = {
+        .absence = "ONNX Runtime's library does not load",
+        .title = "the library",
+        .verdict = "so it is no ONNX Runtime",
+        .functions = functions,
+        .count = 1,
+    };
+    struct ort_entry entry;
+    void *handle = library_load(library, &loaded, &entry, ret_problem);
+    if (handle == NULL) {
+        return false;
+    }
+    const struct ort_base *base = entry.get_base();
+    const char *version = base != NULL && base->get_version != NULL ? base->get_version() : NULL;
+    version = version != NULL ? version : "(unknown)";
+    const void *table =
+        base != NULL && base->get_api != NULL ? base->get_api(ORT_VERSION_LEAST) : NULL;
+    if (table == NULL) {
+        return refuse(handle, ret_problem, version, "is too old");
+    }
+    struct ort_api api = {.library = handle};
+    text_printable(version, strlen(version), api.version, sizeof api.version);
+    if (!copy_table(table, &api)) {
+        return refuse(handle, ret_problem, version, "lacks a function that every version has");
+    }
+    *ret_api = api;
+    return true;
+}

@@ -447,7 +447,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
         "market",        "name",  "region",   "price",   "slots",       "memory",     "disk",
         "processes",     "term",  "programs", "visible", "image_files", "image_size", "user",
         "cache",         "spool", "devices",  "to",      "hours",       "daily",      "utc_offset",
-        "interruptible", "idle",  "gpu",      "wasm",    "power_w",     "network"};
+        "interruptible", "idle",  "gpu",      "wasm",    "power_w",     "network",    "onnx"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* on failure the default stays */
@@ -491,6 +491,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     config_read_visible(config, yaml_key(root, "visible"));
     config_show_programs(config, yaml_key(root, "programs"));
     config_read_wasm(config, yaml_key(root, "wasm"));
+    config_read_onnx(config, yaml_key(root, "onnx"));
     read_devices(config, yaml_key(root, "devices"), offset_min);
 }
 

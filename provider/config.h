@@ -18,6 +18,8 @@
  *     programs: [xz, sh]     names looked up in /usr/bin and /bin; or {NAME: /usr/bin/PATH}
  *     wasm: {engine: /usr/bin/node}  what runs WASM modules; or {wasmtime: FILE}, the library of
  *                            wasmtime; default what is installed, node first; false: none are run
+ *     onnx: {library: FILE}  ONNX Runtime's library, which computes ONNX models; default what
+ *                            $BOURSE_ONNXRUNTIME names, or is installed; false: none are computed
  *     visible: [/usr/local]  more folders below /usr or /opt that jobs see, read-only
  *     user: bourse           the user that the agent becomes when root starts it
  *     cache: 4GiB            for inputs, and as much again for unpacked images
@@ -65,13 +67,15 @@
 
 enum {
     /* The programs and the other attributes together stay below LIMIT_ATTRIBUTES. */
-    CONFIG_PROGRAMS_MAX = 96,
+    CONFIG_PROGRAMS_MAX = 92,
     CONFIG_PATH_SIZE = 1024,
     CONFIG_DEVICES_MAX = 63, /* entries of `devices:`, without the first device */
 };
 
 #define CONFIG_PRICE_MICRO INT64_C(100000)
 #define CONFIG_USER "bourse"
+/* This variable of the environment names ONNX Runtime's library, unless the config does. */
+#define CONFIG_ONNXRUNTIME "BOURSE_ONNXRUNTIME"
 #define CONFIG_HELD_SHARE UINT64_MAX /* the owner does not say how much the device holds */
 
 struct config_program {
@@ -153,6 +157,10 @@ struct config {
     bool wasm_is_library; /* true when the engine is wasmtime's library, and no program */
     bool names_wasm;      /* true when the file names the engine */
     bool has_wasm;        /* false when the file says `wasm: false` */
+    /* ONNX Runtime's library, which computes models; "": there is none. */
+    char onnx_library[CONFIG_PATH_SIZE];
+    bool names_onnx; /* true when the file names the library */
+    bool has_onnx;   /* false when the file says `onnx: false` */
     /* The list holds the owner's folders and the folders of offered programs. */
     char visible[CONFIG_VISIBLE_MAX][CONFIG_VISIBLE_SIZE];
     size_t visible_count;

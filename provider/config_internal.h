@@ -23,6 +23,8 @@ void config_read_visible(struct config *config, struct yaml_value list);
 /* Reads `wasm`. Without the key, an installed Node.js is the engine, else wasmtime's
  * library. */
 void config_read_wasm(struct config *config, struct yaml_value value);
+/* Reads `onnx`. Without the key, $BOURSE_ONNXRUNTIME or an installed library is taken. */
+void config_read_onnx(struct config *config, struct yaml_value value);
 /* Makes the offered programs visible. `value` is what a refusal names. */
 void config_show_programs(struct config *config, struct yaml_value value);
 

@@ -4,6 +4,7 @@
 #include "provider/config.h"
 #include "provider/config_internal.h"
 #include "provider/jail/system_tree.h"
+#include "runtime/process.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -38,6 +39,16 @@ static const char *const WASMTIME_PLACES[] = {
     "/usr/lib/aarch64-linux-gnu/libwasmtime.so",
     "/usr/lib64/libwasmtime.so",
     "/usr/lib/libwasmtime.so",
+};
+
+/* An installed library of ONNX Runtime is looked for here. */
+static const char *const RUNTIME_PLACES[] = {
+    "/usr/local/lib/libonnxruntime.so.1",
+    "/usr/lib/x86_64-linux-gnu/libonnxruntime.so.1",
+    "/usr/lib/aarch64-linux-gnu/libonnxruntime.so.1",
+    "/usr/lib64/libonnxruntime.so.1",
+    "/usr/lib/libonnxruntime.so.1",
+    "/opt/onnxruntime/lib/libonnxruntime.so.1",
 };
 
 static bool executable_file(const char *path)
@@ -339,6 +350,60 @@ void config_read_wasm(struct config *config, struct yaml_value value)
                              "of the two off");
     } else {
         read_library(config, library);
+    }
+}
+
+/* ---------------------------------------------------------------- what computes models */
+
+static bool is_regular_file(const char *path)
+{
+    struct stat facts;
+    return path[0] == '/' && stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+/* Takes the file that the environment names, else an installed library, else one beside our own
+ * programs. A variable that names no file counts for nothing but itself: the owner meant it. */
+static void find_runtime(struct config *config)
+{
+    char own[PATH_MAX + 32];
+    const char *named = getenv(CONFIG_ONNXRUNTIME);
+    const char *found = named != NULL && named[0] != '\0' ? named : NULL;
+    for (size_t i = 0; found == NULL && i < sizeof RUNTIME_PLACES / sizeof RUNTIME_PLACES[0]; i++) {
+        found = is_regular_file(RUNTIME_PLACES[i]) ? RUNTIME_PLACES[i] : NULL;
+    }
+    if (found == NULL && process_helper("libonnxruntime.so.1", own, sizeof own)) {
+        found = own;
+    }
+    if (found != NULL && strlen(found) < sizeof config->onnx_library) {
+        (void)snprintf(config->onnx_library, sizeof config->onnx_library, "%s", found);
+    }
+}
+
+void config_read_onnx(struct config *config, struct yaml_value value)
+{
+    static const char *const keys[] = {"library"};
+    config->has_onnx = true;
+    if (!yaml_present(value)) {
+        find_runtime(config);
+        return;
+    }
+    if (yaml_kind(value) == YAML_KIND_TEXT) {
+        config->has_onnx = false;
+        if (strcmp(yaml_text(value, sizeof config->onnx_library, ""), "false") != 0) {
+            yaml_refuse(value, "is false, or names ONNX Runtime's library, as in {library: "
+                               "/opt/onnxruntime/lib/libonnxruntime.so.1}");
+        }
+        return;
+    }
+    yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
+    struct yaml_value library = yaml_required(value, "library");
+    const char *path = config_word(library, sizeof config->onnx_library - 1, "");
+    if (is_regular_file(path)) {
+        (void)snprintf(config->onnx_library, sizeof config->onnx_library, "%s", path);
+        config->names_onnx = true;
+    } else {
+        yaml_refuse(library,
+                    "\"%s\" is no file with an absolute path, as ONNX Runtime's library is", path);
     }
 }
 

@@ -108,6 +108,11 @@ static void describe(struct offer *offer, const struct config *config,
         wasm_engine_suffices(&machine->wasm, offer->memory_bytes)) {
         text_attribute(offer, "executor", "wasm");
     }
+    if (strcmp(config->onnx_library, machine->models.library) == 0 &&
+        model_engine_suffices(&machine->models, offer->memory_bytes)) {
+        text_attribute(offer, "executor", "onnx");
+        text_attribute(offer, "engine", machine->models.name);
+    }
     for (size_t i = 0; i < config->program_count; i++) {
         text_attribute(offer, "program", config->programs[i].name);
     }

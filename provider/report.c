@@ -325,6 +325,22 @@ static void print_wasm(FILE *out, const struct wasm_engine *engine)
     }
 }
 
+static void print_models(FILE *out, const struct model_engine *engine)
+{
+    if (engine->unusable[0] == '\0') {
+        fprintf(out, "  %-12s computed by %s%s%s\n", "ONNX models", engine->name,
+                engine->library[0] != '\0' ? ", of " : "", engine->library);
+    } else {
+        fprintf(out, "  %-12s not computed: %s\n", "ONNX models", engine->unusable);
+    }
+}
+
+static json_t *models_json(const struct model_engine *engine)
+{
+    return json_pack("{s:s, s:s, s:s}", "library", engine->library, "engine", engine->name,
+                     "unusable", engine->unusable);
+}
+
 static json_t *wasm_json(const struct wasm_engine *engine)
 {
     const bool is_run = engine->unusable[0] == '\0';
@@ -364,6 +380,7 @@ void report_text(FILE *out, const struct setup *setup, const struct offers *offe
     print_machine(out, &setup->machine);
     print_matrices(out, setup);
     print_wasm(out, &setup->machine.wasm);
+    print_models(out, &setup->machine.models);
     for (enum kernel_api api = 0; api < KERNEL_APIS; api++) {
         print_kernel_devices(out, &setup->machine.kernel_devices[api]);
     }
@@ -516,14 +533,16 @@ bool report_json(FILE *out, const struct setup *setup, const struct offers *offe
 {
     const struct profile *profile = &setup->profile;
     json_t *root = json_pack(
-        "{s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:s}}",
+        "{s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:s}}",
         "version", REPORT_VERSION, "name", setup->config.name, "offers", offers_json(offers),
         "refusal", offers == NULL ? refusal : "", "machine", machine_json(&setup->machine),
         "opencl", kernel_devices_json(&setup->machine.kernel_devices[KERNEL_OPENCL]), "cuda",
         kernel_devices_json(&setup->machine.kernel_devices[KERNEL_CUDA]), "plugins",
-        plugins_json(&setup->machine.plugins), "wasm", wasm_json(&setup->machine.wasm), "isolation",
-        isolation_json(setup), "profile", "mflops", (json_int_t)profile->mflops.value,
-        "mflops_at_s", (json_int_t)profile->mflops.at_s, "bandwidth_bytes",
+        plugins_json(&setup->machine.plugins), "wasm", wasm_json(&setup->machine.wasm), "onnx",
+        models_json(&setup->machine.models), "isolation", isolation_json(setup), "profile",
+        "mflops", (json_int_t)profile->mflops.value, "mflops_at_s",
+        (json_int_t)profile->mflops.at_s, "bandwidth_bytes",
         (json_int_t)profile->bandwidth_bytes.value, "bandwidth_at_s",
         (json_int_t)profile->bandwidth_bytes.at_s, "gemm_fp32_mflops",
         (json_int_t)profile->gemm_mflops.value, "gemm_at_s", (json_int_t)profile->gemm_mflops.at_s,

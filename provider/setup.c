@@ -279,6 +279,7 @@ static void install_residents(struct setup *setup, uid_t owner)
     install_resident(setup, owner, WASM_HOST_FILE, "wasm", setup->wasm_path, setup->no_wasm);
     install_resident(setup, owner, WASM_RUNNER_FILE, "wasm-runner", setup->wasm_runner_path,
                      setup->no_wasm_runner);
+    install_resident(setup, owner, "bourse-onnx", "onnx", setup->onnx_path, setup->no_onnx);
 }
 
 static bool prepare_as_root(struct setup *setup, struct problem *problem)
@@ -586,13 +587,12 @@ void setup_end(struct setup *setup)
         if (setup->is_look) {
             char path[CONFIG_PATH_SIZE + 16];
             own_file(setup, "LOCK", path, sizeof path);
-            (void)unlink(setup->worker_path);
-            (void)unlink(setup->tensor_path);
-            (void)unlink(setup->kernel_path);
-            (void)unlink(setup->plugin_path);
-            (void)unlink(setup->wasm_path);
-            (void)unlink(setup->wasm_runner_path);
-            (void)unlink(path); /* last, because a new lock file begins a new look */
+            const char *const files[] = {
+                setup->worker_path, setup->tensor_path, setup->kernel_path,      setup->plugin_path,
+                setup->wasm_path,   setup->onnx_path,   setup->wasm_runner_path, path};
+            for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+                (void)unlink(files[i]); /* the lock is last: a new one begins a new look */
+            }
         }
         close(setup->lock);
         setup->lock = -1;

@@ -57,6 +57,9 @@ struct setup {
     /* The same for modules that wasmtime's library runs. */
     char wasm_runner_path[CONFIG_PATH_SIZE + 16];
     char no_wasm_runner[512];
+    /* The same for ONNX models. */
+    char onnx_path[CONFIG_PATH_SIZE + 16];
+    char no_onnx[512];
     char no_cgroups[512]; /* reason why there are no cgroups */
     bool is_look;
     int lock; /* -1: not held */

@@ -1,5 +1,6 @@
 /* This file finds out at a start what this machine has and what runs on it. */
 #include "base/checked.h"
+#include "provider/executors/onnx.h"
 #include "provider/executors/plugins.h"
 #include "provider/executors/tensor.h"
 #include "provider/executors/wasm.h"
@@ -68,6 +69,28 @@ static void learn_wasm(struct setup *setup)
     }
 }
 
+/* Tries what computes models, or notes why nothing does. */
+static void learn_models(struct setup *setup)
+{
+    const struct onnx_trial trial = {
+        .launcher = setup->launcher, .cgroups = setup->cgroups, .worker_path = setup->worker_path};
+    const char *why = setup->isolation.level == 0   ? setup->isolation.refusal
+                      : !setup->config.has_onnx     ? "the config says `onnx: false`"
+                      : setup->onnx_path[0] == '\0' ? setup->no_onnx
+                      : setup->config.onnx_library[0] == '\0'
+                          ? "there is no libonnxruntime.so.1 on this machine; name it with `onnx: "
+                            "{library: FILE}`"
+                          : "";
+    struct model_engine *engine = &setup->machine.models;
+    *engine = (struct model_engine){.is_known = true};
+    (void)snprintf(engine->library, sizeof engine->library, "%s", setup->config.onnx_library);
+    (void)snprintf(engine->program, sizeof engine->program, "%s", setup->onnx_path);
+    (void)snprintf(engine->unusable, sizeof engine->unusable, "%s", why);
+    if (why[0] == '\0') {
+        onnx_look(&trial, engine);
+    }
+}
+
 static void learn_machine(struct setup *setup)
 {
     char file[CONFIG_PATH_SIZE + 32];
@@ -92,6 +115,7 @@ bool setup_learn(struct setup *setup, struct problem *ret_problem)
     learn_machine(setup);
     learn_plugins(setup);
     learn_wasm(setup);
+    learn_models(setup);
     return learn_kernels(setup, ret_problem);
 }
 
@@ -128,6 +152,21 @@ static bool print_wasm(const struct setup *setup, FILE *out, struct problem *ret
     return true;
 }
 
+/* Prints what computes models, when the config names the library. */
+static bool print_models(const struct setup *setup, FILE *out, struct problem *ret_problem)
+{
+    const struct model_engine *engine = &setup->machine.models;
+    if (!setup->config.names_onnx) {
+        return true;
+    }
+    if (engine->unusable[0] != '\0') {
+        problem_set(ret_problem, "onnx: %.400s", engine->unusable);
+        return false;
+    }
+    fprintf(out, "ONNX models are computed by %s, of %s\n", engine->name, engine->library);
+    return true;
+}
+
 /* A look as root gives its folder to the service user. So this look has a folder of its own. */
 bool setup_check_trials(const struct setup_options *options, FILE *out, struct problem *ret_problem)
 {
@@ -136,7 +175,7 @@ bool setup_check_trials(const struct setup_options *options, FILE *out, struct p
     char folder[] = "/tmp/bourse-check-XXXXXX";
     char file[CONFIG_PATH_SIZE + 32];
     if (!setup_config(options, &setup.config, &problem) ||
-        !(plugins_wanted(&setup.config) || setup.config.names_wasm)) {
+        !(plugins_wanted(&setup.config) || setup.config.names_wasm || setup.config.names_onnx)) {
         return true; /* setup_check has read it */
     }
     (void)snprintf(file, sizeof file, "%s/%s", setup.config.folder, MARKET_PROVIDER_CONFIG);
@@ -152,7 +191,7 @@ bool setup_check_trials(const struct setup_options *options, FILE *out, struct p
     bool good = setup_begin(&look, &setup, &problem);
     if (good) {
         good = print_plugins(&setup.machine.plugins, out, &problem) &&
-               print_wasm(&setup, out, &problem);
+               print_wasm(&setup, out, &problem) && print_models(&setup, out, &problem);
         setup_end(&setup);
     }
     (void)snprintf(file, sizeof file, "%s/profile.json", folder);

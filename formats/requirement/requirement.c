@@ -88,11 +88,11 @@ static bool check_figure(const char *text, struct problem *ret_problem)
 static bool check_known(const struct requirement_field *field, const char *text,
                         struct problem *ret_problem)
 {
-    static const char *const executors[] = {"command", "noop",   "tensor",
-                                            "kernel",  "plugin", "wasm"};
+    static const char *const executors[] = {"command", "noop", "tensor", "kernel",
+                                            "plugin",  "wasm", "onnx"};
     if (strcmp(field->name, "executor") == 0) {
         return check_name(field->name, text, executors, sizeof executors / sizeof executors[0],
-                          "command, noop, tensor, kernel, plugin and wasm", ret_problem);
+                          "command, noop, tensor, kernel, plugin, wasm and onnx", ret_problem);
     }
     if (strcmp(field->name, "measured") == 0) {
         return check_figure(text, ret_problem);

@@ -10,6 +10,7 @@
 #include "base/problem.h"
 #include "base/requirement.h"
 #include "provider/device/kernel_device.h"
+#include "provider/device/model_engine.h"
 #include "provider/device/plugin_device.h"
 #include "provider/device/wasm_engine.h"
 
@@ -37,6 +38,7 @@ struct machine {
     struct kernel_device_list kernel_devices[KERNEL_APIS];
     struct plugin_list plugins; /* likewise provider/executors/plugins.h */
     struct wasm_engine wasm;    /* likewise provider/executors/wasm.h */
+    struct model_engine models; /* likewise provider/executors/onnx.h */
 };
 
 /* Describes this machine, or the one that `synthetic` describes, such as "pack:2 core:4 pu:2" in

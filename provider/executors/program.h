@@ -1,5 +1,5 @@
-/* provider/executors/program.h runs one subtask of a command, tensor, kernel, plug-in
- * or WASM job in a jail.
+/* provider/executors/program.h runs one subtask of a command, tensor, kernel, plug-in, WASM or ONNX
+ * job in a jail.
  *
  * The manifest has passed the codec; this module checks its requests against what the owner allows.
  * formats/template.h expands templates per subtask. Every failure has a typed outcome, such as
@@ -41,7 +41,8 @@ struct program {
     int64_t limit_ms;                         /* wall time that the lease allows */
     const struct catalogue_device *simulates; /* not NULL: time and energy are this device's */
     /* A value above 0 means that the arguments are for the jail's resident: an operation for
-     * bourse-tensor or bourse-plugin, or a launch or an operation for bourse-kernel. */
+     * bourse-tensor or bourse-plugin, a launch or an operation for bourse-kernel, or a run of a
+     * model for bourse-onnx. */
     uint32_t tensor_threads;
     /* A device means that the arguments are a launch on it, or an operation that it computes. */
     const struct kernel_device *kernel_device;
@@ -50,6 +51,7 @@ struct program {
     const struct jail_made *made; /* outputs of the jail's last run, as in struct jail_request */
     size_t made_count;
     bool is_plugin; /* the arguments are an operation of the plug-in */
+    bool is_model;  /* the arguments are a run of a model */
     /* An engine means that the arguments are a module, which the engine runs in a jail of that
      * memory. */
     const struct wasm_engine *wasm_engine;

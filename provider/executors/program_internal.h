@@ -91,6 +91,11 @@ bool program_settle_wasm(struct run *run, struct outcome *outcome);
 /* Gives the outcome of a module that could not run, or trapped, the reason in words. */
 void program_explain_wasm(const struct run *run, const struct jail_reply *reply,
                           struct outcome *outcome);
+/* program_model.c. Refuses words that bourse-onnx would refuse, before a jail has any work with
+ * them. Returns false with the outcome. */
+bool program_settle_model(const struct run *run, struct outcome *outcome);
+/* Returns true for a file that an open model may keep: one that is no input of the run. */
+bool program_keeps_model(const struct run *run, const char *name);
 /* Makes an empty list with room for `count` texts. Returns false without memory. */
 bool program_texts_reserve(struct texts *texts, size_t count);
 void program_texts_clear(struct texts *texts);

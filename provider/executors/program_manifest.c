@@ -179,7 +179,7 @@ static bool task_good(const Bourse__V1__Manifest *manifest, uint32_t index, stru
 /* A no-op is no program, and has a check of its own. */
 static bool is_executor(const char *name)
 {
-    static const char *const names[] = {"command", "tensor", "kernel", "plugin", "wasm"};
+    static const char *const names[] = {"command", "tensor", "kernel", "plugin", "wasm", "onnx"};
     bool found = false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         found = found || strcmp(name, names[i]) == 0;
@@ -192,7 +192,7 @@ bool program_check(const Bourse__V1__Manifest *manifest, struct problem *ret_pro
     if (manifest->version != 1 || !is_executor(manifest->executor)) {
         problem_set(ret_problem,
                     "this agent runs manifests of version 1 for the executors \"command\", "
-                    "\"noop\", \"tensor\", \"kernel\", \"plugin\" and \"wasm\"");
+                    "\"noop\", \"tensor\", \"kernel\", \"plugin\", \"wasm\" and \"onnx\"");
         return false;
     }
     if (manifest->n_arguments == 0 && manifest->n_subtasks == 0) {

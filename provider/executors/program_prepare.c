@@ -138,6 +138,9 @@ static bool settle_program(struct run *run, struct outcome *outcome)
                          prepend_device(run, outcome)
                    : settle_launch(run, outcome) && prepend_device(run, outcome);
     }
+    if (run->program->is_model) {
+        return program_settle_model(run, outcome);
+    }
     if (run->program->is_plugin || run->program->wasm_engine != NULL) {
         return true; /* the plug-in knows its operations; program_wasm.c looks at modules */
     }
@@ -500,14 +503,22 @@ static void settle_mapped(struct run *run)
     }
 }
 
-/* Tells the hashes of the inputs that a device for kernels may hold. */
+/* Returns true for a file that a resident may hold for its next run: a factor on a device for
+ * kernels, or what a model keeps. */
+static bool may_stay(const struct run *run, const char *name)
+{
+    return run->program->is_model ? program_keeps_model(run, name)
+                                  : run->program->kernel_device != NULL && is_argument(run, name);
+}
+
+/* Tells the hashes of the inputs that the resident may hold. */
 static void settle_contents(struct run *run)
 {
     size_t count = 0;
     for (size_t i = 0; i < run->input_count; i++) {
         struct jail_input *input = &run->inputs[i];
-        const bool is_told = run->program->kernel_device != NULL && input->content != NULL &&
-                             count < JAIL_CONTENTS_MAX && is_argument(run, input->name);
+        const bool is_told =
+            input->content != NULL && count < JAIL_CONTENTS_MAX && may_stay(run, input->name);
         input->content = is_told ? input->content : NULL;
         count += is_told;
     }

@@ -71,6 +71,14 @@ struct jail_plugin {
     const char *const *nodes;
 };
 
+/* These are the parts of a jail for models. The jail sees how cores and caches are arranged
+ * (/sys/devices/system), which ONNX Runtime reads. */
+struct jail_model {
+    const char *path; /* absolute path of the installed bourse-onnx */
+    /* Absolute path of ONNX Runtime's library, which only such jails see; NULL: there is none. */
+    const char *library;
+};
+
 struct jail_spec {
     const char *worker_path; /* the installed worker, absolute */
     /* Absolute path of an unpacked image (image.h); NULL: the host's system tree. */
@@ -85,6 +93,8 @@ struct jail_spec {
     const struct jail_kernel *kernel;
     /* The parts for a job of a plug-in's operations, which has neither; else NULL. */
     const struct jail_plugin *plugin;
+    /* The parts for a job of ONNX models, which has none of the above; else NULL. */
+    const struct jail_model *model;
     /* Absolute path of the installed bourse-wasm.cjs for a job of WASM modules; else NULL. Such a
      * jail has no resident: the engine is a program of the host. */
     const char *wasm_host;

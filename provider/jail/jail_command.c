@@ -118,7 +118,8 @@ static void add_masks(struct jail_command *command)
 
 bool jail_has_resident(const struct jail_spec *spec)
 {
-    return spec->kernel != NULL || spec->plugin != NULL || spec->tensor_path != NULL;
+    return spec->kernel != NULL || spec->plugin != NULL || spec->tensor_path != NULL ||
+           spec->model != NULL;
 }
 
 /* Returns our own program of such a jail beside the worker, or NULL. The program is the one that
@@ -132,6 +133,7 @@ static const char *helper_path(const struct jail_spec *spec, const char **ret_ta
         {spec->kernel != NULL ? spec->kernel->path : NULL, KERNEL_PROGRAM},
         {spec->plugin != NULL ? spec->plugin->path : NULL, PLUGIN_HELPER},
         {spec->tensor_path, TENSOR_PROGRAM},
+        {spec->model != NULL ? spec->model->path : NULL, ONNX_PROGRAM},
         {spec->wasm_host, WASM_HOST},
         {spec->wasm_runner, WASM_RUNNER},
     };
@@ -171,6 +173,14 @@ static void add_plugin(struct jail_command *command, const struct jail_plugin *p
     }
 }
 
+static void add_model(struct jail_command *command, const struct jail_model *model)
+{
+    ADD(command, "--ro-bind-try", "/sys/devices/system", "/sys/devices/system");
+    if (model->library != NULL) {
+        ADD(command, "--ro-bind", model->library, ONNX_LIBRARY);
+    }
+}
+
 static void add_folders(struct jail_command *command, const struct jail_spec *spec)
 {
     const char *size = text(command, "%llu", (unsigned long long)spec->limits.disk_bytes);
@@ -181,6 +191,9 @@ static void add_folders(struct jail_command *command, const struct jail_spec *sp
     }
     if (spec->plugin != NULL) {
         add_plugin(command, spec->plugin);
+    }
+    if (spec->model != NULL) {
+        add_model(command, spec->model);
     }
     ADD(command, "--size", size, "--tmpfs", "/dev/shm", "--size", size, "--tmpfs", "/tmp");
     if (spec->bind_path != NULL) {

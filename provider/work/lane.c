@@ -3,6 +3,7 @@
 #include "provider/executors/check.h"
 #include "provider/executors/kernel.h"
 #include "provider/executors/noop.h"
+#include "provider/executors/onnx.h"
 #include "provider/executors/plugin.h"
 #include "provider/executors/program.h"
 #include "provider/executors/tensor.h"
@@ -90,6 +91,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     config_visible(config->config, visible);
     const struct jail_kernel kernel = kernel_jail(config->kernel_path, lane->offer->kernel_device);
     const bool on_device = runs_on_device(lane, manifest);
+    const struct jail_model model = onnx_jail(&config->machine->models);
     struct plugin_parts plugin;
     const bool is_plugin = plugin_names(manifest) && lane->offer->plugin != NULL;
     if (is_plugin) {
@@ -101,6 +103,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
         .tensor_path = tensor_names(manifest) && !on_device ? config->tensor_path : NULL,
         .kernel = on_device ? &kernel : NULL,
         .plugin = is_plugin ? &plugin.jail : NULL,
+        .model = onnx_names(manifest) ? &model : NULL,
         .image_path = lease_context_image(lane->context),
         .directory = manifest->directory,
         .user = manifest->has_user ? manifest->user : 0,
@@ -289,8 +292,8 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
     }
     bool ended = false;
     const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
-    const bool has_resident =
-        tensor_names(manifest) || kernel_names(manifest) || plugin_names(manifest);
+    const bool has_resident = tensor_names(manifest) || kernel_names(manifest) ||
+                              plugin_names(manifest) || onnx_names(manifest);
     const uint32_t width = lease_context_grant(lane->context)->slots_per_subtask;
     struct program program = {
         .manifest = manifest,
@@ -318,6 +321,7 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .made = lane->made.items,
         .made_count = lane->made.count,
         .is_plugin = plugin_names(manifest),
+        .is_model = onnx_names(manifest),
         .wasm_engine = wasm_names(manifest) ? &lane->lanes->config.machine->wasm : NULL,
         .wasm_memory_bytes = lane->limits.memory_bytes,
     };

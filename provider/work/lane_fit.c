@@ -1,5 +1,6 @@
 /* This file says whether a lane's device runs the work of a job. */
 #include "provider/executors/kernel.h"
+#include "provider/executors/onnx.h"
 #include "provider/executors/plugin.h"
 #include "provider/executors/tensor.h"
 #include "provider/executors/wasm.h"
@@ -41,12 +42,22 @@ static bool fits_device(const struct lane *lane, struct outcome *outcome)
                   "plugin", outcome);
 }
 
+static bool is_processor(const struct offer *offer)
+{
+    return offer->kernel_device == NULL && offer->plugin == NULL && offer->simulates == NULL;
+}
+
 /* The memory of one slot decides what is on offer. A job may bring more slots, or a limit. */
 static bool offer_runs_wasm(const struct lane *lane)
 {
-    return lane->lanes->config.machine->wasm.unusable[0] == '\0' &&
-           lane->lanes->config.machine->wasm.is_known && lane->offer->kernel_device == NULL &&
-           lane->offer->plugin == NULL && lane->offer->simulates == NULL;
+    const struct wasm_engine *engine = &lane->lanes->config.machine->wasm;
+    return engine->unusable[0] == '\0' && engine->is_known && is_processor(lane->offer);
+}
+
+static bool offer_runs_models(const struct lane *lane)
+{
+    const struct model_engine *engine = &lane->lanes->config.machine->models;
+    return engine->unusable[0] == '\0' && engine->is_known && is_processor(lane->offer);
 }
 
 bool lane_fits(const struct lane *lane, struct outcome *outcome)
@@ -61,6 +72,11 @@ bool lane_fits(const struct lane *lane, struct outcome *outcome)
     if (wasm_names(manifest) && !offer_runs_wasm(lane)) {
         outcome_fail(outcome, OUTCOME_REFUSED,
                      "this device has no engine for WASM; let the job need executor = wasm");
+        return false;
+    }
+    if (onnx_names(manifest) && !offer_runs_models(lane)) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "this device computes no ONNX models; let the job need executor = onnx");
         return false;
     }
     if (!fits_device(lane, outcome)) {

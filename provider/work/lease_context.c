@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "provider/executors/kernel.h"
 #include "provider/executors/noop.h"
+#include "provider/executors/onnx.h"
 #include "provider/executors/plugin.h"
 #include "provider/executors/program.h"
 #include "provider/executors/tensor.h"
@@ -133,7 +134,8 @@ static enum result_outcome decode(const struct store_blob *blob,
                           (!tensor_names(manifest) || tensor_check(manifest, problem)) &&
                           (!kernel_names(manifest) || kernel_check(manifest, problem)) &&
                           (!plugin_names(manifest) || plugin_check(manifest, problem)) &&
-                          (!wasm_names(manifest) || wasm_check(manifest, problem));
+                          (!wasm_names(manifest) || wasm_check(manifest, problem)) &&
+                          (!onnx_names(manifest) || onnx_check(manifest, problem));
     return good ? OUTCOME_OK : OUTCOME_REFUSED;
 }
 

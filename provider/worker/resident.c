@@ -1,6 +1,7 @@
-/* The resident is bourse-tensor, bourse-kernel or bourse-plugin as the worker sees it. The resident
- * is one process that answers a job's subtasks of that sort, confined like any program of the job.
- * Only jails for such jobs have its file. bourse-plugin has a companion, the owner's plug-in. */
+/* The resident is bourse-tensor, bourse-kernel, bourse-plugin or bourse-onnx as the worker sees it.
+ * The resident is one process that answers a job's subtasks of that sort, confined like any program
+ * of the job. Only jails for such jobs have its file. bourse-plugin has a companion, the owner's
+ * plug-in. */
 #include "base/cursor.h"
 #include "provider/tensor/ask.h"
 #include "provider/tensor/operation.h"
@@ -43,13 +44,20 @@ static unsigned threads_of(const struct run *run)
     return threads > 0 ? threads : 1;
 }
 
-/* Returns the resident's file. A jail has one of the three. */
+/* Returns the resident's file. A jail has one of the four. */
 static char *program_of(void)
 {
     static char tensor[] = TENSOR_PROGRAM;
     static char kernel[] = KERNEL_PROGRAM;
     static char plugin[] = PLUGIN_HELPER;
-    return access(kernel, X_OK) == 0 ? kernel : access(plugin, X_OK) == 0 ? plugin : tensor;
+    static char onnx[] = ONNX_PROGRAM;
+    char *const others[] = {kernel, plugin, onnx};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (access(others[i], X_OK) == 0) {
+            return others[i];
+        }
+    }
+    return tensor;
 }
 
 static pid_t start(struct worker *worker, const struct run *run, int socket, const int writes[2],

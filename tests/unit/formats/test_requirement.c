@@ -200,7 +200,7 @@ START_TEST(what_other_languages_write_is_refused_with_what_is_right)
     check_refused("executor = tensr",
                   "column 12: unknown executor \"tensr\"; did you mean \"tensor\"?");
     check_refused("executor = docker", "column 12: unknown executor \"docker\"; known are command, "
-                                       "noop, tensor, kernel, plugin and wasm");
+                                       "noop, tensor, kernel, plugin, wasm and onnx");
     check_refused("region not (fr)", "column 12: `in` is needed after `not`, not \"(\"");
 }
 END_TEST

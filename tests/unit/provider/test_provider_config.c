@@ -495,9 +495,40 @@ START_TEST(an_engine_for_modules_is_a_program_that_jobs_see)
 }
 END_TEST
 
-SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
-      TEST(every_key_is_read), TEST(programs_may_be_named_with_their_paths),
-      TEST(folders_that_jobs_see_may_be_added),
+START_TEST(what_computes_models_is_a_file_with_a_path)
+{
+    static const char *const wrong[][2] = {
+        {"onnx: true\n", ":1: onnx: is false, or names ONNX Runtime's library"},
+        {"onnx: {}\n", "\"library:\" is missing"},
+        {"onnx: {library: libonnxruntime.so.1}\n", "is no file with an absolute path"},
+        {"onnx: {library: /nonexistent/a.so}\n", "is no file with an absolute path"},
+        {"onnx: {library: /usr}\n", "is no file with an absolute path"},
+        {"onnx: {libary: /usr/bin/env}\n", "unknown key \"libary\"; did you mean \"library\"?"},
+    };
+    struct problem problem = {""};
+    ck_assert_int_eq(setenv(CONFIG_ONNXRUNTIME, "/nonexistent/a.so", 1), 0);
+    ck_assert(read_text("price: 0\n", &config, &problem));
+    ck_assert(config.has_onnx && !config.names_onnx);
+    ck_assert_str_eq(config.onnx_library, "/nonexistent/a.so"); /* the trial says what is wrong */
+    ck_assert_msg(read_text("onnx: {library: /usr/bin/env}\n", &config, &problem), "%s",
+                  problem.text);
+    ck_assert(config.has_onnx && config.names_onnx);
+    ck_assert_str_eq(config.onnx_library, "/usr/bin/env");
+    ck_assert(read_text("onnx: false\n", &config, &problem));
+    ck_assert(!config.has_onnx && !config.names_onnx);
+    ck_assert_str_eq(config.onnx_library, "");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(!read_text(wrong[i][0], &config, &problem), "%s", wrong[i][0]);
+        ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s: %s", wrong[i][0],
+                      problem.text);
+    }
+    ck_assert_int_eq(unsetenv(CONFIG_ONNXRUNTIME), 0);
+}
+END_TEST
+
+SUITE("provider config", NULL, NULL, TEST(what_computes_models_is_a_file_with_a_path),
+      TEST(an_absent_file_gives_the_defaults), TEST(every_key_is_read),
+      TEST(programs_may_be_named_with_their_paths), TEST(folders_that_jobs_see_may_be_added),
       TEST(wrong_keys_and_values_are_refused_with_their_line),
       TEST(an_ask_is_for_some_and_at_some_hours),
       TEST(conditions_that_are_none_are_refused_with_their_line),

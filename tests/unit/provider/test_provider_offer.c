@@ -121,6 +121,66 @@ START_TEST(matrices_are_offered_where_they_were_measured)
 }
 END_TEST
 
+START_TEST(models_are_computed_where_an_engine_computed_one)
+{
+    struct problem problem;
+    machine_of(4, 16 * GIB);
+    ck_assert(config_read("/nonexistent", NULL, &config, &problem));
+    (void)snprintf(config.onnx_library, sizeof config.onnx_library, "/opt/ort.so.1");
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_eq(count_text("executor", "onnx"), 0); /* nothing was tried */
+    machine.models = (struct model_engine){
+        .library = "/opt/ort.so.1", .name = "onnxruntime-1.30.0", .is_known = true};
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_eq(count_text("executor", "onnx"), 1);
+    ck_assert_str_eq(attribute("engine")->text, "onnxruntime-1.30.0");
+    config.memory_bytes = GIB / 16; /* too little for a slot */
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_eq(count_text("executor", "onnx"), 0);
+    config.memory_bytes = GIB;
+    (void)snprintf(config.onnx_library, sizeof config.onnx_library, "/opt/other.so.1");
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_eq(count_text("executor", "onnx"), 0); /* that one was not tried */
+    (void)snprintf(config.onnx_library, sizeof config.onnx_library, "/opt/ort.so.1");
+    (void)snprintf(machine.models.unusable, sizeof machine.models.unusable, "it does not load");
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_eq(count_text("executor", "onnx"), 0);
+    machine.models = (struct model_engine){.is_known = false};
+}
+END_TEST
+
+START_TEST(a_device_with_all_that_there_is_has_room_for_its_programs)
+{
+    static char text[64 * CONFIG_PROGRAMS_MAX];
+    struct problem problem = {""};
+    struct profile quick = profile;
+    size_t length =
+        (size_t)snprintf(text, sizeof text,
+                         "name: attic\nregion: eu\nimage_files: 5000\nimage_size: 2GiB\n"
+                         "power_w: 65\nprograms:\n");
+    for (int i = 0; i < CONFIG_PROGRAMS_MAX; i++) {
+        length += (size_t)snprintf(text + length, sizeof text - length, "  p%d: /usr/bin/env\n", i);
+    }
+    quick.gemm_mflops.value = 98000;
+    machine_of(3, 16 * GIB);
+    (void)snprintf(machine.vendor, sizeof machine.vendor, "example");
+    machine.wasm =
+        (struct wasm_engine){.path = "/usr/bin/node", .has_group = true, .is_known = true};
+    machine.models = (struct model_engine){.name = "onnxruntime-1.30.0", .is_known = true};
+    ck_assert_msg(read_text(text, &config, &problem), "%s", problem.text);
+    (void)snprintf(config.wasm_engine, sizeof config.wasm_engine, "/usr/bin/node");
+    config.onnx_library[0] = '\0';
+    ck_assert_msg(policy_offers(&config, &machine, &quick, &jailed, &account, &offers, &problem),
+                  "%s", problem.text);
+    ck_assert_uint_eq(count_text("program", "p0"), 1);
+    ck_assert_uint_eq(count_text("executor", "wasm"), 1);
+    ck_assert_uint_eq(count_text("executor", "onnx"), 1);
+    ck_assert_uint_le(offers.items[0].device.attribute_count, POLICY_ATTRIBUTES_MAX);
+    machine.wasm = (struct wasm_engine){.is_known = false};
+    machine.models = (struct model_engine){.is_known = false};
+}
+END_TEST
+
 START_TEST(modules_are_run_where_an_engine_ran_one)
 {
     struct problem problem;
@@ -352,8 +412,11 @@ START_TEST(what_is_offered_can_be_asked_for)
                             "  - {plugin: /opt/p, name: p}\n",
                             &config, &problem),
                   "%s", problem.text);
+    machine.models = (struct model_engine){.name = "onnxruntime-1.30.0", .is_known = true};
+    config.onnx_library[0] = '\0';
     ck_assert_msg(policy_offers(&config, &machine, &quick, &jailed, &account, &offers, &problem),
                   "%s", problem.text);
+    machine.models = (struct model_engine){.is_known = false};
     bool had[64] = {false};
     ck_assert_uint_le(count, sizeof had);
     for (size_t i = 0; i < offers.count; i++) {
@@ -427,7 +490,10 @@ END_TEST
 
 SUITE("provider offer", NULL, NULL, TEST(an_offer_leaves_the_owner_a_quarter),
       TEST(other_bounds_of_images_are_offered), TEST(matrices_are_offered_where_they_were_measured),
-      TEST(modules_are_run_where_an_engine_ran_one), TEST(what_cannot_be_kept_is_not_offered),
+      TEST(a_device_with_all_that_there_is_has_room_for_its_programs),
+      TEST(modules_are_run_where_an_engine_ran_one),
+      TEST(models_are_computed_where_an_engine_computed_one),
+      TEST(what_cannot_be_kept_is_not_offered),
       TEST(leases_are_firm_unless_the_config_says_otherwise),
       TEST(one_machine_offers_several_devices), TEST(devices_share_what_the_machine_has),
       TEST(a_simulated_device_says_so_and_owns_no_core), TEST(what_is_offered_can_be_asked_for),

@@ -142,6 +142,11 @@ struct job_file {
     bool is_plugin;
     /* `executor: wasm`: `run` is a WASM module, a file of the job, and its arguments. */
     bool is_wasm;
+    /* `executor: onnx`, or `model:`: `run` is the run of a model (formats/onnx/onnx_words.h). */
+    bool is_onnx;
+    /* `split:` and `parts:`: the rows of inputs of the model are cut into so many subtasks; 0: the
+     * rows are not cut. */
+    uint32_t parts;
     /* `kernel:`: `run` is the launch of a kernel (formats/kernel/kernel_op.h). */
     bool is_kernel;
     /* The templates hold the program first. There is at least one, but none for a no-op. */

@@ -132,6 +132,9 @@ static bool check_program(const struct job_file *job, struct job_fault *fault)
     if (job->is_kernel) {
         return job_kernel_check(job, fault);
     }
+    if (job->is_onnx) {
+        return job_onnx_check(job, fault) && words_fit(job, fault);
+    }
     if (run->count > 0 && (!job_plugin_check(job, fault) || !job_wasm_check(job, fault))) {
         return false;
     }

@@ -1,6 +1,6 @@
 /* formats/job_keys.h declares readers of the keys that a job and its tasks have in common. The
- * header is for job_read.c, job_tasks.c and kernel/job_kernel.c only. Each reader refuses a wrong
- * value at its line, and leaves the field alone when the value is absent. */
+ * header is for job_read.c, job_tasks.c, kernel/job_kernel.c and onnx/job_onnx.c only. Each reader
+ * refuses a wrong value at its line, and leaves the field alone when the value is absent. */
 #ifndef BOURSE_FORMATS_JOB_KEYS_H
 #define BOURSE_FORMATS_JOB_KEYS_H
 
@@ -18,6 +18,9 @@ void job_read_limits(struct yaml_value map, struct job_limits *limits);
 /* Reads `kernel:` into `run`, and the kernel's files into `files` and `outputs`. The job's own are
  * read by then. */
 void job_kernel_read(struct yaml_value map, struct job_file *job);
+
+/* Reads `model:` with `inputs:`, `outputs:`, `split:` and `parts:` of the root into `run`. */
+void job_onnx_read(struct yaml_value root, struct job_file *job);
 
 /* Reads `tasks:`. The job's other fields are read by then, but not yet completed. */
 void job_read_tasks(struct yaml_value list, struct job_file *job);

@@ -52,15 +52,17 @@ static const char *const keys[] = {
     "kernel",
     "deadline",
     "objective",
-    /* Reserved for later versions; each is refused with a message of its own. */
     "model",
     "inputs",
+    "split",
+    "parts",
+    /* Reserved for later versions; each is refused with a message of its own. */
     "matmul",
     "train",
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 37 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 41 };
 
 bool job_read_no_memory(struct yaml_value value)
 {
@@ -117,12 +119,13 @@ void job_read_names(struct yaml_value value, size_t most_items, struct job_strin
 
 static void read_executor(struct yaml_value value, struct job_file *job)
 {
-    static const char *const names[] = {"command", "noop", "tensor", "plugin", "wasm"};
+    static const char *const names[] = {"command", "noop", "tensor", "plugin", "wasm", "onnx"};
     size_t which = (size_t)yaml_choice(value, names, sizeof names / sizeof names[0], 0);
     job->is_noop = which == 1;
     job->is_tensor = which == 2;
     job->is_plugin = which == 3;
     job->is_wasm = which == 4;
+    job->is_onnx = which == 5;
 }
 
 void job_read_run(struct yaml_value value, struct job_strings *run)
@@ -270,6 +273,31 @@ static void read_kernel(struct yaml_value root, struct yaml_value kernel, struct
     job_kernel_read(kernel, job);
 }
 
+/* A model stands in the place of a program, likewise. */
+static void read_model(struct yaml_value root, struct job_file *job)
+{
+    static const char *const others[] = {"run", "executor", "tasks", "kernel"};
+    static const char *const own[] = {"inputs", "split", "parts"};
+    const bool has_model = yaml_present(yaml_key(root, "model"));
+    for (size_t i = 0; has_model && i < sizeof others / sizeof others[0]; i++) {
+        struct yaml_value other = yaml_key(root, others[i]);
+        if (yaml_present(other)) {
+            yaml_refuse(other, "does not go with model: a job runs a model or programs");
+            return;
+        }
+    }
+    for (size_t i = 0; !has_model && i < sizeof own / sizeof own[0]; i++) {
+        struct yaml_value key = yaml_key(root, own[i]);
+        if (yaml_present(key)) {
+            yaml_refuse(key, "needs a model beside it (model: m.onnx)");
+            return;
+        }
+    }
+    if (has_model) {
+        job_onnx_read(root, job);
+    }
+}
+
 static void read_job(struct yaml_value root, struct job_file *job)
 {
     yaml_known_keys(root, keys, KEYS);
@@ -290,13 +318,15 @@ static void read_job(struct yaml_value root, struct job_file *job)
     struct yaml_value tasks = yaml_key(root, "tasks");
     struct yaml_value kernel = yaml_key(root, "kernel");
     /* A task may define `run` itself, and an image says a command. */
-    bool is_open =
-        job->is_noop || yaml_present(tasks) || job->image != NULL || yaml_present(kernel);
+    bool is_open = job->is_noop || yaml_present(tasks) || job->image != NULL ||
+                   yaml_present(kernel) || yaml_present(yaml_key(root, "model"));
     job_read_run(is_open ? yaml_key(root, "run") : yaml_required(root, "run"), &job->run);
     job->run_line = yaml_line(yaml_key(root, "run"));
     job_read_environment(yaml_key(root, "env"), &job->env, &job->env_count);
     job_read_text(yaml_key(root, "stdin"), FORMAT_ARGUMENT_BYTES, &job->standard_input);
-    job_read_names(yaml_key(root, "outputs"), FORMAT_OUTPUTS, &job->outputs);
+    if (!yaml_present(yaml_key(root, "model"))) { /* a model's are read with it */
+        job_read_names(yaml_key(root, "outputs"), FORMAT_OUTPUTS, &job->outputs);
+    }
     job_read_text(yaml_key(root, "checkpoint"), FORMAT_PATH_BYTES, &job->checkpoint);
     job_read_names(yaml_key(root, "after"), FORMAT_AFTER, &job->after);
     job_read_limits(yaml_key(root, "limits"), &job->limits);
@@ -306,6 +336,7 @@ static void read_job(struct yaml_value root, struct job_file *job)
     if (yaml_present(kernel)) {
         read_kernel(root, kernel, job);
     }
+    read_model(root, job);
     job_read_tasks(tasks, job); /* last, because tasks inherit the job's values */
 }
 

@@ -84,8 +84,10 @@ static struct hash32 name_of(const Bourse__V1__Manifest *manifest, uint32_t inde
     static const char domain[] = "bourse/work/v1"; /* hashed with its NUL */
     const struct subtask_terms terms = subtask_terms(manifest, index);
     const Bourse__V1__ManifestTask *task = subtask_task(manifest, index);
-    const bool is_program =
-        strcmp(manifest->executor, "command") == 0 || strcmp(manifest->executor, "wasm") == 0;
+    /* The files of such a subtask say what it computes: a program, a module or a model. */
+    const bool is_program = strcmp(manifest->executor, "command") == 0 ||
+                            strcmp(manifest->executor, "wasm") == 0 ||
+                            strcmp(manifest->executor, "onnx") == 0;
     struct sha256 hash;
     sha256_start(&hash);
     sha256_add(&hash, domain, sizeof domain);

@@ -62,6 +62,8 @@ const struct command *command_find(const char *name); /* NULL: no such command *
 /* Returns the template of `bourse run WORD`, which makes a job without a program; NULL: no such
  * template. */
 const struct command *command_template_find(const char *word);
+/* Returns true for a word that names the file of a model, and not a template. */
+bool command_is_model(const char *word);
 const struct command *command_templates(size_t *ret_count);
 const struct option_spec *command_common_options(size_t *ret_count);
 
@@ -147,6 +149,7 @@ int command_resume(struct invocation *invocation);
 int command_run(struct invocation *invocation);
 int command_shell(struct invocation *invocation);
 int command_matmul(struct invocation *invocation);
+int command_model(struct invocation *invocation);
 int command_quote(struct invocation *invocation);
 int command_plan(struct invocation *invocation);
 int command_ps(struct invocation *invocation);

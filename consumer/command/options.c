@@ -259,7 +259,10 @@ static bool parse_template(struct invocation *invocation, int *ret_status)
             return false;
         }
     }
-    return parse_options(invocation, invocation->word_count, invocation->words, ret_status);
+    /* The first word is the template's name, or already the model that it runs. */
+    const int skipped = command_is_model(invocation->words[0]) ? 1 : 0;
+    return parse_options(invocation, invocation->word_count + skipped, invocation->words - skipped,
+                         ret_status);
 }
 
 static bool check_words(struct invocation *invocation, int *ret_status)

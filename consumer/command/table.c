@@ -468,6 +468,21 @@ static const struct command template_table[] = {
                 "another agent computes it again. A referee is an agent whose account has the role "
                 "referee, and checks no tile that it made. Checks are work and are paid.\n\n"
                 "To run a program called matmul, write `bourse run -- matmul`."},
+    {.name = "run model",
+     .arguments = "MODEL.onnx --input NAME=FILE",
+     .summary = "run an ONNX model, with its outputs as .npy files",
+     .examples = {"bourse run model resnet.onnx --input data=images.npy -o results",
+                  "bourse run bert.onnx --input ids=ids.npy --split ids --parts 8 -o results"},
+     .options = &options_of_model,
+     .words_max = 1,
+     .run = command_model,
+     .details = "A device with an engine for ONNX computes the model: see `bourse devices --needs "
+                "'executor = onnx'`. The names, types and dims of the inputs are compared with the "
+                "model before anything is sent. Weights in other files go with the model. With "
+                "--split and --parts, each subtask takes a part of the rows, which are what stands "
+                "at one index of the first dim. The outputs are joined by rows.\n\n"
+                "The word `model` may be left out before a name that ends in .onnx. To run a "
+                "program called model, write `bourse run -- model`."},
 };
 
 const struct command *command_templates(size_t *ret_count)
@@ -476,10 +491,18 @@ const struct command *command_templates(size_t *ret_count)
     return template_table;
 }
 
+bool command_is_model(const char *word)
+{
+    static const char ending[] = ".onnx";
+    const size_t length = strlen(word);
+    return length >= sizeof ending && strcmp(word + length - (sizeof ending - 1), ending) == 0;
+}
+
 const struct command *command_template_find(const char *word)
 {
+    const char *name = command_is_model(word) ? "model" : word;
     for (size_t i = 0; i < sizeof template_table / sizeof *template_table; i++) {
-        if (strcmp(template_table[i].name + strlen("run "), word) == 0) {
+        if (strcmp(template_table[i].name + strlen("run "), name) == 0) {
             return &template_table[i];
         }
     }

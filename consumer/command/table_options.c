@@ -155,6 +155,34 @@ static const struct option_spec matmul_options[] = {
      "blocks of A's rows and of B's columns, as in 4x8 (planned from the devices)"},
     {"no-check", 0, NULL, "take the product without Freivalds' check on this machine"},
 };
+static const struct option_spec model_options[] = {
+    {"input", 0, "NAME=FILE",
+     "the array of an input: x=a.npy, or x=a.bin:float32[1,3] without a header; may be repeated"},
+    {"output", 'o', "DIR", "where the outputs go, as .npy files (the current folder)"},
+    {"save", 0, "NAME=FILE", "an output and its file (all outputs, NAME.npy); may be repeated"},
+    {"split", 0, "NAME", "cut the rows of this input into subtasks; may be repeated"},
+    {"parts", 0, "N", "how many subtasks the rows are cut into"},
+    {"each", 0, "PATTERN", "one run per file that matches, with --input x={in}; may be repeated"},
+    {"yes", 'y', NULL, "do not ask before money is held"},
+    {"verbose", 0, NULL, "show the whole quote: each level of the offer, and why"},
+    {"needs", 0, "TEXT", "what a device must have: \"memory >= 2GiB\""},
+    {"slots", 0, "N", "how many slots of one device a run takes, each a thread (1)"},
+    {"at-most", 0, "N", "the most slots at a time"},
+    {"limit", 0, "TIME", "wall time of one run (no limit)"},
+    {"cap", 0, "CREDITS", "the highest price to pay per slot-hour"},
+    {"budget", 0, "CREDITS", "the most that the job may cost (as quoted)"},
+    {"name", 0, "NAME", "name of the job"},
+    WATCH_OPTIONS,
+    {"expect", 0, "TIME", "about how long one run takes, for the quote"},
+    {"retries", 0, "N", "how many more times to try a run that fails"},
+    {"deadline", 0, "TIME",
+     "end the job after this time, as 2h, or at a moment of UTC; results stay (never)"},
+    {"objective", 0, "NAME", "what to keep low: time, price or energy (time)"},
+    {"order", 0, "TYPE",
+     "type of the bid: market, limit, ioc, fok, post-only or all-or-none (market)"},
+    {"crash-limit", 0, "N", "how many attempts of a subtask may fail by a provider's fault (2)"},
+    {"anyway", 0, NULL, "submit even when nothing fits or sells yet, or the deadline is missed"},
+};
 static const struct option_spec quote_options[] = {
     {"verbose", 0, NULL, "show the whole quote: each level of the offer, and why"},
 };
@@ -320,6 +348,7 @@ LIST(resume, 6);
 LIST(run, 18);
 LIST(shell, 0);
 LIST(matmul, 2);
+LIST(model, 7);
 LIST(quote, 0);
 LIST(logs, 1);
 LIST(ps, 0);

@@ -15,6 +15,7 @@ extern const struct option_list options_of_resume;
 extern const struct option_list options_of_run;
 extern const struct option_list options_of_shell;
 extern const struct option_list options_of_matmul;
+extern const struct option_list options_of_model;
 extern const struct option_list options_of_quote;
 extern const struct option_list options_of_logs;
 extern const struct option_list options_of_ps;

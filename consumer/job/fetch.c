@@ -8,6 +8,7 @@
 #include "consumer/job/place.h"
 #include "consumer/job/result_checks.h"
 #include "consumer/job/tasks.h"
+#include "consumer/model/model_join.h"
 
 #include "base/cleanup.h"
 #include "base/pattern.h"
@@ -556,6 +557,12 @@ bool bourse_fetch_some(struct bourse *bourse, const char *id, const uint32_t *in
             "%s has left out its output '%s', and was accepted all the same, by a market of "
             "earlier rules: submit the job again to have it",
             label, fetch.missing);
+    }
+    if (listed && !fetch.failed && indices == NULL) {
+        size_t joined = 0;
+        const bool is_joined = model_join(manifest, folder, &joined, &problem);
+        ret_fetched->files += joined;
+        return is_joined || client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
     }
     return (listed && !fetch.failed) || bourse_say_forgotten(bourse, id, ret_error);
 }

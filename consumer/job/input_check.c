@@ -1,8 +1,10 @@
 #include "consumer/job/input_check.h"
 
 #include "base/text.h"
+#include "consumer/model/model_check.h"
 #include "consumer/product/matrix.h"
 #include "formats/kernel/kernel_op.h"
+#include "formats/onnx/onnx_words.h"
 #include "formats/tensor_op.h"
 #include "formats/wasm/wasm_head.h"
 
@@ -351,12 +353,24 @@ static bool check_module(const struct scene *scene, const struct job_strings *ru
            check_program(scene, run);
 }
 
+/* ---------------------------------------------------------------- models */
+
+/* Files of tasks may be outputs of other tasks, so that only the words are checked. */
+static bool check_model(const struct scene *scene, const struct job_strings *run)
+{
+    struct onnx_words words;
+    return scene->task != NULL ? onnx_words_read((const char *const *)run->items, run->count, true,
+                                                 &words, scene->problem)
+                               : model_check_job(scene->job, scene->problem);
+}
+
 /* ---------------------------------------------------------------- all */
 
 static bool check_command(const struct scene *scene, const struct job_strings *run)
 {
     return scene->job->file->is_plugin   ? true /* the plug-in knows its arguments */
            : scene->job->file->is_wasm   ? check_module(scene, run)
+           : scene->job->file->is_onnx   ? check_model(scene, run)
            : scene->job->file->is_kernel ? check_kernel(scene, run)
            : scene->job->file->is_tensor ? check_operation(scene, run)
                                          : check_program(scene, run);

@@ -9,6 +9,7 @@
 #include "consumer/job/input_check.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/program/own_program.h"
+#include "consumer/model/model_job.h"
 #include "formats/kernel/kernel_op.h"
 #include "formats/limits.h"
 #include "formats/tar.h"
@@ -332,6 +333,13 @@ static bool build(struct job_file *file, const char *folder, const char *file_na
             (void)close(piped_fd); /* the file has no name and ends here */
         }
         return job_inputs_failed(file_name, file->run_line, "run", &problem, error);
+    }
+    if (!model_job_settle(job, folder, &problem)) {
+        if (piped_fd >= 0) {
+            (void)close(piped_fd); /* the file has no name and ends here */
+        }
+        return job_inputs_failed(file_name, file->run_line, file_name != NULL ? "model" : "run",
+                                 &problem, error);
     }
     if (piped_fd >= 0 && !add_piped(job, piped_fd, &problem)) {
         return job_inputs_failed(file_name, 0, "stdin", &problem, error);

@@ -372,6 +372,7 @@ bool manifest_make_of(struct bourse_job *job, Bourse__V1__ManifestSubtask **item
     static char kernel_executor[] = "kernel";
     static char plugin_executor[] = "plugin";
     static char wasm_executor[] = "wasm";
+    static char onnx_executor[] = "onnx";
     struct job_file *file = job->file;
     struct lists *lists = calloc(1, sizeof *lists);
     if (lists == NULL) {
@@ -387,6 +388,7 @@ bool manifest_make_of(struct bourse_job *job, Bourse__V1__ManifestSubtask **item
                         : file->is_kernel ? kernel_executor
                         : file->is_plugin ? plugin_executor
                         : file->is_wasm   ? wasm_executor
+                        : file->is_onnx   ? onnx_executor
                                           : command_executor;
     manifest.name = file->name;
     manifest.n_arguments = file->run.count;

@@ -119,6 +119,7 @@ const char *order_executor(const struct job_file *job)
            : job->is_kernel ? "kernel"
            : job->is_plugin ? "plugin"
            : job->is_wasm   ? "wasm"
+           : job->is_onnx   ? "onnx"
                             : NULL;
 }
 

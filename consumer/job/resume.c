@@ -363,6 +363,7 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
     file->is_kernel = strcmp(manifest->executor, "kernel") == 0;
     file->is_plugin = strcmp(manifest->executor, "plugin") == 0;
     file->is_wasm = strcmp(manifest->executor, "wasm") == 0;
+    file->is_onnx = strcmp(manifest->executor, "onnx") == 0;
     file->retries = manifest->terms->retries;
     file->error_limit =
         manifest->terms->has_error_limit ? (int64_t)manifest->terms->error_limit : JOB_ABSENT;

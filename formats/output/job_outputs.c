@@ -170,7 +170,7 @@ bool job_check_checkpoint(const struct job_file *job, struct job_fault *fault)
             "\"%s\" must be a folder inside the work folder: relative, without \"..\", {, }",
             shown);
     }
-    if (job->is_noop || job->is_tensor || job->is_plugin || job->is_wasm) {
+    if (job->is_noop || job->is_tensor || job->is_plugin || job->is_wasm || job->is_onnx) {
         return FAULT(fault, "checkpoint", 0, "only programs save their state");
     }
     if (strcmp(job->verify, "none") != 0) {

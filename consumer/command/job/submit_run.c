@@ -450,7 +450,9 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
     int64_t slots = file->slots;
     int64_t at_most = file->at_most;
     int64_t retries = file->retries;
+    int64_t parts = 0;
     bool ok =
+        option_count(invocation, "parts", 1, FORMAT_SUBTASKS, &parts) &&
         option_count(invocation, "slots", 1, FORMAT_SLOTS, &slots) &&
         option_count(invocation, "at-most", 1, FORMAT_SUBTASKS, &at_most) &&
         option_count(invocation, "retries", 0, FORMAT_RETRIES, &retries) &&
@@ -466,6 +468,7 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
     file->slots = (uint32_t)slots;
     file->at_most = (uint32_t)at_most;
     file->retries = (uint32_t)retries;
+    file->parts = (uint32_t)parts;
     file->host_libraries = option_given(invocation, "host-libraries");
     file->term_ms = 0; /* job_file_check sets the term */
     return ok;
@@ -527,6 +530,7 @@ struct job_file *job_from_arguments(struct invocation *invocation)
     for (int i = 0; ok && i < invocation->word_count; i++) {
         ok = job_strings_add(&file->run, FORMAT_ARGUMENTS, invocation->words[i]);
     }
+    file->is_onnx = ok && strcmp(invocation->command->name, "run model") == 0;
     if (!ok || !set_text(&file->name, option_text(invocation, "name", NULL)) ||
         !set_text(&file->image, option_text(invocation, "image", NULL)) ||
         !set_text(&file->directory, option_text(invocation, "directory", NULL)) ||

@@ -32,9 +32,7 @@ static const struct template model_template = {
 
 bool plan_model_is_named(const char *word)
 {
-    static const char ending[] = ".onnx";
-    const size_t length = strlen(word);
-    return length >= sizeof ending && strcmp(word + length - (sizeof ending - 1), ending) == 0;
+    return command_is_model(word);
 }
 
 void plan_model_destroy(struct plan_model **self)

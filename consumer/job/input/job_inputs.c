@@ -27,7 +27,8 @@ bool job_inputs_failed(const char *file_name, unsigned line, const char *key,
 
 bool job_inputs_have_trees(const struct job_file *file)
 {
-    return !file->is_noop && !file->is_tensor && !file->is_kernel && !file->is_plugin;
+    return !file->is_noop && !file->is_tensor && !file->is_kernel && !file->is_plugin &&
+           !file->is_onnx;
 }
 
 static struct input_tree *tree_of(const struct bourse_job *job, struct input_tree *tree)

@@ -48,8 +48,8 @@ static bool may_be_own(const struct job_file *file)
     const char *word = file->run.count > 0 ? file->run.items[0] : "";
     const bool may_be_file = strchr(word, '/') != NULL || file->is_wasm; /* a module is a file */
     return file->task_count == 0 && !file->is_noop && !file->is_tensor && !file->is_kernel &&
-           !file->is_plugin && word[0] != '\0' && may_be_file && strpbrk(word, "{}") == NULL &&
-           (file->is_wasm || !is_host_path(word));
+           !file->is_plugin && !file->is_onnx && word[0] != '\0' && may_be_file &&
+           strpbrk(word, "{}") == NULL && (file->is_wasm || !is_host_path(word));
 }
 
 /* ---------------------------------------------------------------- the new command */

@@ -67,11 +67,11 @@ END_TEST
 START_TEST(every_field_and_key_is_described)
 {
     static const char *const keys[] = {
-        "name",        "budget", "cap",     "needs",       "slots",     "at_most",
-        "each",        "array",  "lines",   "files",       "image",     "run",
-        "env",         "stdin",  "outputs", "limit",       "term",      "expect",
-        "limits",      "verify", "retries", "crash_limit", "good_till", "interruptions",
-        "error_limit", "tasks",  "after",   "from",        "order",     "checkpoint"};
+        "name",        "budget",     "cap",           "needs",       "slots",  "at_most", "each",
+        "array",       "lines",      "files",         "image",       "run",    "env",     "stdin",
+        "outputs",     "limit",      "term",          "expect",      "limits", "verify",  "retries",
+        "crash_limit", "good_till",  "interruptions", "error_limit", "tasks",  "after",   "from",
+        "order",       "checkpoint", "model",         "inputs",      "split",  "parts"};
     size_t count;
     const struct requirement_field *fields = requirement_fields(&count);
     for (int manual = 0; manual < 2; manual++) {

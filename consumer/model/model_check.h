@@ -1,0 +1,17 @@
+/* consumer/model/model_check.h compares the files of a job with the inputs of its model, before
+ * anything is sent or held. */
+#ifndef BOURSE_CONSUMER_MODEL_MODEL_CHECK_H
+#define BOURSE_CONSUMER_MODEL_MODEL_CHECK_H
+
+#include "base/problem.h"
+#include "consumer/job/bourse_job.h"
+
+#include <stdbool.h>
+
+/* Checks a job of a model without tasks, whose files are found. Every input of the model is given
+ * and no other, every output is one of the model, and each file of an input has the type, the dims
+ * and the size that the model asks for; with `each`, each of the files. Files that only a
+ * placeholder names are checked where they run. Returns false with the problem. */
+bool model_check_job(const struct bourse_job *job, struct problem *ret_problem);
+
+#endif

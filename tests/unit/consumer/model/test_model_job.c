@@ -1,0 +1,226 @@
+/* The tests build jobs of models in a folder: which words and files follow from a model, what is
+ * refused before anything is sent, and how parts of an output are joined. */
+#include "consumer/job/bourse_job.h"
+#include "consumer/model/model_join.h"
+#include "formats/npy.h"
+
+#include "tests/support/onnx_writer.h"
+#include "tests/support/suite.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/bourse-model-job-XXXXXX";
+
+static void put(const char *name, const void *bytes, size_t size)
+{
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void put_folder(const char *name)
+{
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+
+/* Writes an array of float32 whose elements count up from `first`. */
+static void put_array(const char *name, uint64_t rows, uint64_t columns, float first)
+{
+    uint8_t bytes[NPY_MATRIX_BYTES + 64 * sizeof(float)];
+    npy_write_matrix(rows, columns, bytes);
+    for (uint64_t i = 0; i < rows * columns; i++) {
+        const float value = first + (float)i;
+        memcpy(bytes + NPY_MATRIX_BYTES + i * sizeof value, &value, sizeof value);
+    }
+    put(name, bytes, NPY_MATRIX_BYTES + (size_t)(rows * columns) * sizeof(float));
+}
+
+/* y = x w, z/1 = x, with w in "weights.bin". */
+static void put_model(const char *name)
+{
+    struct onnx_writer writer = {.opset = 13};
+    onnx_write_input(&writer, "x", WRITER_FLOAT, "n,3");
+    onnx_write_output(&writer, "y", WRITER_FLOAT, "n,4");
+    onnx_write_output(&writer, "z/1", WRITER_FLOAT, "n,3");
+    onnx_write_weights(&writer, "w", "3,4");
+    onnx_write_node(&writer, "MatMul", "x w", "y");
+    onnx_write_node(&writer, "Identity", "x", "z/1");
+    struct onnx_bytes model = onnx_write_end(&writer);
+    put(name, model.at, model.size);
+    onnx_bytes_fini(&model);
+}
+
+static void begin(void)
+{
+    static const uint8_t weights[48];
+    memcpy(folder + strlen(folder) - 6, "XXXXXX", 6);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    put_folder("sub");
+    put_model("m.onnx");
+    put_model("sub/m.onnx");
+    put("weights.bin", weights, sizeof weights);
+    put_array("a.npy", 6, 3, 0);
+    put_array("wide.npy", 6, 4, 0);
+}
+
+static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *place)
+{
+    (void)facts;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static void end(void)
+{
+    ck_assert_int_eq(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static struct bourse_error error;
+
+static struct bourse_job *build(const char *text)
+{
+    struct bourse_job *job = NULL;
+    error.text[0] = '\0';
+    return bourse_job_parse(text, strlen(text), folder, &job, &error) ? job : NULL;
+}
+
+START_TEST(what_a_model_needs_and_leaves_follows_from_it)
+{
+    static const char *const wanted[] = {"m.onnx",  "-i", "x=a.npy",    "-o",
+                                         "y=y.npy", "-o", "z/1=z_1.npy"};
+    struct bourse_job *job = build("model: m.onnx\ninputs: {x: a.npy}\n");
+    ck_assert_msg(job != NULL, "%s", error.text);
+    ck_assert_uint_eq(job->file->run.count, sizeof wanted / sizeof wanted[0]);
+    for (size_t i = 0; i < job->file->run.count; i++) {
+        ck_assert_str_eq(job->file->run.items[i], wanted[i]);
+    }
+    ck_assert_uint_eq(job->shared.count, 3); /* the model, its weights, and the array */
+    ck_assert_uint_eq(job->file->outputs.count, 2);
+    ck_assert_str_eq(job->file->outputs.items[1], "z_1.npy");
+    ck_assert_uint_eq(job->subtasks, 1);
+    bourse_job_destroy(&job);
+}
+END_TEST
+
+START_TEST(parts_are_an_array_of_subtasks)
+{
+    struct bourse_job *job = build("model: m.onnx\ninputs: {x: a.npy}\noutputs: {y: out.npy}\n"
+                                   "split: x\nparts: 4\n");
+    ck_assert_msg(job != NULL, "%s", error.text);
+    ck_assert_uint_eq(job->subtasks, 4);
+    const struct job_strings *run = &job->file->run;
+    ck_assert_str_eq(run->items[run->count - 1], "{index}/4");
+    ck_assert_str_eq(run->items[run->count - 2], "-p");
+    ck_assert_uint_eq(job->file->outputs.count, 1);
+    bourse_job_destroy(&job);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_the_model_is_refused)
+{
+    static const struct {
+        const char *text, *said;
+    } wrong[] = {
+        {"model: none.onnx\n", "none.onnx: No such file"},
+        {"model: a.npy\n", "the file is no ONNX model"},
+        {"model: m.onnx\n", "the model's input \"x\" is not given"},
+        {"model: m.onnx\ninputs: {x: a.npy, w: a.npy}\n", "the model has no input \"w\""},
+        {"model: m.onnx\ninputs: {x: wide.npy}\n", "wide.npy: the array is float32[6,4]"},
+        {"model: m.onnx\ninputs: {x: m.onnx}\n", "m.onnx: "},
+        {"model: m.onnx\ninputs: {x: none.npy}\n", "none.npy"},
+        {"model: m.onnx\ninputs: {x: \"weights.bin:float32[4,4]\"}\n",
+         "it has 48 bytes, and its type and dims are 64"},
+        {"model: m.onnx\ninputs: {x: a.npy}\noutputs: {q: q.npy}\n",
+         "the model has no output \"q\""},
+        {"model: m.onnx\ninputs: {x: a.npy}\nsplit: x\nparts: 7\n",
+         "fewer rows than there are parts"},
+        {"model: sub/m.onnx\ninputs: {x: a.npy}\n", "sub/weights.bin: No such file"},
+        {"model: m.onnx\neach: [\"*.npy\"]\ninputs: {x: \"{in}\"}\n", "wide.npy: the array is"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct bourse_job *job = build(wrong[i].text);
+        ck_assert_msg(job == NULL, "taken: %s", wrong[i].text);
+        ck_assert_msg(strstr(error.text, wrong[i].said) != NULL, "%s: %s", wrong[i].text,
+                      error.text);
+    }
+    put("weights.bin", "short", 5);
+    ck_assert_ptr_null(build("model: m.onnx\ninputs: {x: a.npy}\n"));
+    ck_assert_ptr_nonnull(strstr(error.text, "has 5 bytes, and the model has weights in it up to "
+                                             "byte 48"));
+}
+END_TEST
+
+/* ---------------------------------------------------------------- parts of an output */
+
+static char *words[] = {(char[]){"m.onnx"}, (char[]){"-o"}, (char[]){"y=y.npy"}, (char[]){"-p"},
+                        (char[]){"{index}/2"}};
+static struct problem problem;
+
+static bool join(size_t *ret_count)
+{
+    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
+    manifest.executor = (char[]){"onnx"};
+    manifest.n_arguments = sizeof words / sizeof words[0];
+    manifest.arguments = words;
+    manifest.subtask_count = 2;
+    problem.text[0] = '\0';
+    return model_join(&manifest, folder, ret_count, &problem);
+}
+
+static void check_joined(uint64_t rows, float last)
+{
+    char path[256];
+    uint8_t bytes[1024];
+    struct npy npy;
+    float value;
+    (void)snprintf(path, sizeof path, "%s/y.npy", folder);
+    FILE *file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_msg(npy_read(bytes, size, size, &npy, &problem), "%s", problem.text);
+    ck_assert_uint_eq(npy.shape[0], rows);
+    ck_assert_uint_eq(npy.shape[1], 2);
+    memcpy(&value, bytes + size - sizeof value, sizeof value);
+    ck_assert(value == last);
+}
+
+START_TEST(parts_are_joined_by_rows_and_nothing_is_replaced)
+{
+    size_t count = 9;
+    ck_assert(join(&count));
+    ck_assert_uint_eq(count, 0); /* no part is there */
+    put_folder("0");
+    put_folder("1");
+    put_array("0/y.npy", 2, 2, 0);
+    ck_assert(join(&count));
+    ck_assert_uint_eq(count, 0); /* a part is missing */
+    put_array("1/y.npy", 3, 2, 100);
+    ck_assert_msg(join(&count), "%s", problem.text);
+    ck_assert_uint_eq(count, 1);
+    check_joined(5, 105);
+    ck_assert(join(&count)); /* the same file is there */
+    ck_assert_uint_eq(count, 1);
+    put_array("1/y.npy", 3, 2, 200);
+    ck_assert(!join(&count));
+    ck_assert_ptr_nonnull(strstr(problem.text, "is there with other content"));
+    check_joined(5, 105);
+    put_array("1/y.npy", 3, 3, 0);
+    ck_assert(!join(&count));
+    ck_assert_ptr_nonnull(strstr(problem.text, "have rows of different types or dims"));
+}
+END_TEST
+
+SUITE("model_job", begin, end, TEST(what_a_model_needs_and_leaves_follows_from_it),
+      TEST(parts_are_an_array_of_subtasks), TEST(what_does_not_fit_the_model_is_refused),
+      TEST(parts_are_joined_by_rows_and_nothing_is_replaced))

@@ -109,11 +109,14 @@ configure_file(provider/executors/wasm_host.cjs ${CMAKE_BINARY_DIR}/bin/bourse-w
 file(GLOB onnx_format_sources CONFIGURE_DEPENDS formats/onnx/*.c)
 list(FILTER onnx_format_sources EXCLUDE REGEX "/job_onnx\\.c$")
 add_executable(bourse-onnx ${onnx_sources} ${onnx_format_sources} provider/onnx/main.c provider/kernel/library.c provider/tensor/ask.c
-  provider/worker/packet.c formats/npy.c base/reader.c base/text.c base/writer.c)
+  provider/tensor/gemm_onednn.c provider/tensor/gemm_plain.c provider/tensor/gemm.c provider/worker/packet.c formats/npy.c base/reader.c base/text.c base/writer.c)
 target_include_directories(bourse-onnx PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(bourse-onnx PRIVATE -O2 -D_FORTIFY_SOURCE=2)
 set_target_properties(bourse-onnx PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
-target_link_libraries(bourse-onnx PRIVATE bourse_strict ${CMAKE_DL_LIBS} m)
+target_link_libraries(bourse-onnx PRIVATE bourse_strict Threads::Threads ${CMAKE_DL_LIBS} m)
+if(ONEDNN_FOUND)
+  target_link_libraries(bourse-onnx PRIVATE ${ONEDNN_LIBRARY})
+endif()
 
 # What is installed, and nothing else: scripts/run needs no benchmark.
 add_custom_target(programs DEPENDS bourse bourse-broker bourse-provider bourse-worker bourse-audit bourse-tensor bourse-kernel

@@ -5,8 +5,8 @@
  * one address after the other, and goes straight to the leader that a follower names. Every failure
  * doubles the wait, from CONTACTS_WAIT_FIRST_NS to CONTACTS_WAIT_MOST_NS. A wait is random between
  * half and all of itself, so that clients do not return in step. Only CONTACTS_REDIRECTS_MAX moves
- * to a named leader are quick, until a broker has accepted a command. While a broker answers that it
- * follows, another one will lead soon: for CONTACTS_ELECTION_TRIES attempts, a wait is at most
+ * to a named leader are quick, until a broker has accepted a command. While a broker answers that
+ * it follows, another one will lead soon: for CONTACTS_ELECTION_TRIES attempts, a wait is at most
  * CONTACTS_ELECTION_NS. So a client makes a bounded number of attempts in a second, whatever the
  * brokers answer.
  *

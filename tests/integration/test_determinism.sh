@@ -17,7 +17,7 @@ fail() {
 
 # Nothing but the pure rooms and the broker's way back from an entry to a command. The exchange calls one file of the planner;
 # a program that needs another does not link.
-sources=(base/*.c protocol/*.c matching/*.c ledger/*.c planner/schedule/online.c exchange/*.c exchange/*/*.c exchange/*/*/*.c
+sources=(base/*.c protocol/*.c protocol/*/*.c matching/*.c ledger/*.c planner/schedule/online.c exchange/*.c exchange/*/*.c exchange/*/*/*.c
     broker/storage/entry.c broker/core/translate.c broker/core/translate_*.c broker/core/translation.c broker/core/arena.c broker/storage/replay.c
     tests/support/journal_digest.c tests/golden/golden_replay.c "$generated/protocol/bourse.pb-c.c")
 

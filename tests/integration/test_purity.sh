@@ -23,7 +23,7 @@ allowed+='|sodium_(memcmp|memzero|malloc|free|mprotect_[a-z]+|is_zero|base642bin
 rooms="
 base:base/*.c
 formats:formats/*.c formats/*/*.c
-protocol:protocol/*.c
+protocol:protocol/*.c protocol/*/*.c
 matching:matching/*.c
 numeric:numeric/*.c
 ledger:ledger/*.c

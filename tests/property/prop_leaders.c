@@ -13,8 +13,8 @@ enum {
     BROKERS = 3,
     RUN_S = 120,
     RETURNS_A_SECOND = 200, /* the rate for which a broker spreads its clients */
-    /* While nobody leads, a wait is 2.5 s of spread in the middle: two tries for each return of 5 s.
-     * A try may be followed by a quick move. */
+    /* While nobody leads, half of the spread of 5 s lies between two tries: two tries for each
+     * return. A try may be followed by a quick move. */
     ATTEMPTS_A_SECOND_MOST = 4 * RETURNS_A_SECOND,
     /* A second has room for waits of at least 50, 100, 200 and 250 ms, and for the quick moves. */
     OF_ONE_A_SECOND_MOST = 6 + CONTACTS_REDIRECTS_MAX,
@@ -213,8 +213,8 @@ static void lead(struct world *world, int broker, bool is_named)
     }
 }
 
-/* The leader dies, or follows from now on. Another one leads after 0 to 4 s. Whoever was dead is
- * back as a follower. */
+/* The leader dies, or follows from now on. Another one leads after 0 to 4 s. A broker that was dead
+ * is back as a follower. */
 static void move_leader(struct world *world)
 {
     const int former = world->leader;

@@ -126,8 +126,8 @@ START_TEST(two_followers_that_name_each_other_do_not_keep_a_client_hopping)
 }
 END_TEST
 
-/* A follower may still name the leader that died. The third broker is asked meanwhile, soon and again
- * and again, because somebody will lead in a moment. */
+/* A follower may still name the leader that died. The third broker is asked meanwhile, soon and
+ * often, because somebody will lead in a moment. */
 START_TEST(a_dead_leader_that_is_named_has_its_turn_like_any_other)
 {
     struct contacts contacts;

@@ -15,13 +15,13 @@ expect() {
 # expect_soon STATUS PATTERN COMMAND... does the same for what follows from an event that is not
 # there yet: within a minute.
 expect_soon() {
-    local want=$1 pattern=$2 got deadline=$((SECONDS + 60))
+    local want=$1 pattern=$2 got begun=$SECONDS deadline=$((SECONDS + 60))
     shift 2
     while [ "$SECONDS" -le "$deadline" ]; do
         got=0
         timeout 180 "$@" >out 2>err </dev/null || got=$?
         [ "$got" -ne "$want" ] || ! grep -qaE -- "$pattern" out err || return 0
-        sleep 0.1 # between two looks
+        [ $((SECONDS - begun)) -gt 2 ] && sleep 0.3 || sleep 0.1 # between two looks
     done
     expect "$want" "$pattern" "$@"
 }

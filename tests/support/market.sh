@@ -103,16 +103,19 @@ field() { grep -oE "\"$1\":[^,}]*" "$2" | head -n 1 | cut -d: -f2 | tr -d '"'; }
 number() { sed -E "s/.*\"$1\":(-?[0-9]+).*/\1/" "$2"; }
 now_ms() { local us=${EPOCHREALTIME/[.,]/}; echo "${us%???}"; }
 
-# until_true SECONDS COMMAND... looks ten times a second, at most for so long. The last look begins
-# after that time. So a machine that stood still meanwhile makes looks rare, and does not make true
-# ones false.
+# until_true SECONDS COMMAND... looks ten times a second, at most for so long. What takes more than
+# two seconds is looked at three times a second, because looks were most of what waiting tests
+# computed. The last look begins after that time. So a machine that stood still meanwhile makes looks
+# rare, and does not make true ones false.
 until_true() {
-    local deadline=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000)) is_last=no
+    local begun=${EPOCHREALTIME/[.,]/} pause=0.1 is_last=no
+    local deadline=$((begun + $1 * 1000000))
     local -x ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # what is asked many times is searched for none
     shift
     until "$@"; do
         [ "$is_last" = no ] || return 1
-        sleep 0.1 # between two looks
+        sleep "$pause" # between two looks
+        [ "${EPOCHREALTIME/[.,]/}" -lt $((begun + 2000000)) ] || pause=0.3
         [ "${EPOCHREALTIME/[.,]/}" -lt "$deadline" ] || is_last=yes
     done
 }

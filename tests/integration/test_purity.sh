@@ -46,6 +46,7 @@ while IFS=: read -r room files; do
         [ -e "$file" ] || continue
         object="$work/$room-$(tr / - <<<"${file%.c}").o"
         plain="$build/CMakeFiles/fast_$room.dir/$file.o"
+        [ "$file" != planner/schedule/online.c ] || plain="$build/CMakeFiles/fast_dispatch.dir/$file.o" # cmake/sim.cmake
         if [ "$has_plain" = yes ] && [ -e "$plain" ]; then
             ln -s "$plain" "$object"
             built=$((built + 1))

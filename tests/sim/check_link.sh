@@ -13,7 +13,7 @@ world='^(queue_[a-z_]+|fatal|storage_commit|storage_append|storage_apply|storage
 defined() { nm --defined-only --extern-only "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[TDBRVW]/ { print $3 }' | sort -u; }
 own=$(defined "$@")
 
-for room in base protocol matching ledger planner exchange provider_session consumer_session; do
+for room in base protocol matching ledger dispatch planner exchange provider_session consumer_session; do
     stolen=$(comm -12 <(echo "$own") <(defined "$rooms/lib$room.a"))
     if [ -n "$stolen" ]; then
         echo "the simulator defines what lib$room.a is for: $stolen" >&2

@@ -4,7 +4,7 @@
 # takes one of them. Any other test takes three, and one that computes for long takes four. So about
 # as many of those run as there are processors, and tests that wait run beside them.
 set(computing test_replay_tables test_seeded_check test_planner_reality test_list_schedule test_codec test_codec_messages test_audit
-  integration_test_speedups integration_test_determinism integration_test_simulated integration_test_plan_dag)
+  integration_test_determinism integration_test_simulated integration_test_plan_dag)
 get_property(every_test DIRECTORY PROPERTY TESTS)
 foreach(name ${every_test})
   if(name IN_LIST computing OR name MATCHES "^(prop|crash|corpus|golden|sim)_")
@@ -23,7 +23,7 @@ set_tests_properties(sim_seeds PROPERTIES PROCESSORS ${busy})
 # takes less than half a minute.
 set(seconds
   sim_seeds 150 sim_compilers 111 crash_memory 75 integration_test_paid 83 integration_test_cut 80 integration_test_soak 78 integration_test_must_hold 64
-  integration_test_owner 62 integration_test_resume 58 integration_test_report 50 integration_test_speedups 50
+  integration_test_owner 62 integration_test_resume 58 integration_test_report 50
   integration_test_live 40 integration_test_shell 115 integration_test_idle 120 integration_test_tensor_devices 90
   integration_test_gpu 80 integration_test_storage_faults 80 integration_test_deadline 78
   integration_test_agent_lost 47 integration_test_donations 46 integration_test_history 44 jail_escape 40

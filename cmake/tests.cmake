@@ -16,13 +16,24 @@ set(cheap_assertions -include ${CMAKE_SOURCE_DIR}/tests/support/assertions.h)
 target_compile_options(test_support INTERFACE ${cheap_assertions})
 
 file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
-if(support_sources)
-  add_library(test_support_code STATIC ${support_sources})
-  target_link_libraries(test_support_code PUBLIC test_support)
-  set(support_lib test_support_code)
-else()
-  set(support_lib test_support)
+add_library(test_support_code STATIC ${support_sources})
+target_link_libraries(test_support_code PUBLIC test_support)
+
+# The tests in which threads meet: scripts/test builds the target `threads` under ThreadSanitizer and runs the label `threads`.
+# They are linked to the rooms that they use, so that the other rooms are not compiled for them.
+set(threaded test_queue test_hasher test_relay test_blob_client test_blob_local test_blob_ticket test_upload_stream test_control
+  test_provider_store test_provider_store_full test_provider_store_lent test_reader test_gateway test_link test_link_explain
+  test_hostile_peers test_log test_journal_etcd)
+add_library(threads_support INTERFACE)
+target_link_libraries(threads_support INTERFACE bourse_flags PkgConfig::CHECK $<TARGET_FILE:test_support_code>
+  broker audit exchange ledger_sqlite ledger matching provider provider_session consumer consumer_session runtime formats protocol base m)
+if(SUBUNIT)
+  target_link_libraries(threads_support INTERFACE ${SUBUNIT})
 endif()
+target_compile_definitions(threads_support INTERFACE
+  BOURSE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" BOURSE_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+target_compile_options(threads_support INTERFACE ${cheap_assertions})
+set_target_properties(test_support_code PROPERTIES OPTIMIZE_DEPENDENCIES ON) # its archive does not wait for the rooms
 
 # A bound is for what hangs, not for a machine that is slow or stands still for a while. Check's own
 # bound is 4 s for each test.
@@ -63,7 +74,12 @@ foreach(source ${test_sources})
     add_optimised_test(${name} ${source})
   else()
     add_executable(${name} ${source})
-    target_link_libraries(${name} PRIVATE ${support_lib})
+    if(name IN_LIST threaded)
+      target_link_libraries(${name} PRIVATE threads_support)
+      add_dependencies(${name} test_support_code)
+    else()
+      target_link_libraries(${name} PRIVATE test_support_code)
+    endif()
   endif()
   if(source MATCHES "/unit/") # it is compiled more often than it computes
     target_compile_options(${name} PRIVATE $<$<CONFIG:Debug>:-O0>)
@@ -225,7 +241,7 @@ endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/fuzz_targets.inc CONTENT "${fuzz_table}" @ONLY)
 add_executable(fuzz_replay tests/fuzz/replay.c ${fuzz_sources})
 set_target_properties(fuzz_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-target_link_libraries(fuzz_replay PRIVATE ${support_lib})
+target_link_libraries(fuzz_replay PRIVATE test_support_code)
 
 # Those that compare times get the machine to themselves.
 set(measuring idle_key matmul_speeds restart switches)
@@ -241,10 +257,6 @@ foreach(script ${script_tests})
   endif()
 endforeach()
 
-# The tests in which threads meet: scripts/test builds the target `threads` under ThreadSanitizer and runs the label `threads`.
-set(threaded test_queue test_hasher test_relay test_blob_client test_blob_local test_blob_ticket test_upload_stream test_control
-  test_provider_store test_provider_store_full test_provider_store_lent test_reader test_gateway test_link test_link_explain
-  test_hostile_peers test_log test_journal_etcd)
 add_custom_target(threads DEPENDS ${threaded} bourse-broker) # test_hostile_peers starts the broker's own program
 set_property(TEST ${threaded} APPEND PROPERTY LABELS threads)
 

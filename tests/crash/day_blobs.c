@@ -11,8 +11,9 @@
 static void blob_bytes(uint32_t number, size_t size, uint8_t *ret_bytes)
 {
     struct random random = random_seeded(number);
-    for (size_t i = 0; i < size; i++) {
-        ret_bytes[i] = (uint8_t)random_u64(&random);
+    for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
+        const uint64_t drawn = random_u64(&random);
+        memcpy(ret_bytes + i, &drawn, size - i < sizeof drawn ? size - i : sizeof drawn);
     }
 }
 

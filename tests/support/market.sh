@@ -104,8 +104,8 @@ number() { sed -E "s/.*\"$1\":(-?[0-9]+).*/\1/" "$2"; }
 now_ms() { local us=${EPOCHREALTIME/[.,]/}; echo "${us%???}"; }
 
 # until_true SECONDS COMMAND... looks ten times a second, at most for so long. What takes more than
-# two seconds is looked at three times a second, because looks were most of what waiting tests
-# computed. The last look begins after that time. So a machine that stood still meanwhile makes looks
+# two seconds is looked at three times a second, because each look starts a program with sanitizers.
+# The last look begins after that time. So a machine that stood still meanwhile makes looks
 # rare, and does not make true ones false.
 until_true() {
     local begun=${EPOCHREALTIME/[.,]/} pause=0.1 is_last=no

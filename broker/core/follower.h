@@ -2,8 +2,8 @@
  *
  * The groups' entries are durable in the journal, and their effects have left. The follower takes
  * groups that wait, writes them in one transaction, and gives them back to the core, empty. Once a
- * second, or more often, it waits until the disk has what was written. Snapshots are asked for once the disk
- * has the marked command in the tables. Refusals enter the audit log
+ * second, or more often, it waits until the disk has what was written. Snapshots are asked for once
+ * the disk has the marked command in the tables. Refusals enter the audit log
  * with the next groups, or within a second. When the disk is full, the follower gives up the disk
  * reserve. If there is none, it tries once a second until there is room, and the broker waits. */
 #ifndef BOURSE_BROKER_CORE_FOLLOWER_H

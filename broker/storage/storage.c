@@ -402,6 +402,7 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     watermark_init(&store->applied, 0);
     watermark_init(&store->synced, 0);
     store->turn_bytes = TAIL_TURN_BYTES;
+    store->sync_bytes = TAIL_SYNC_BYTES;
     pthread_mutex_init(&store->head_mutex, NULL);
     if (!private_folder(folder, true, ret_problem) ||
         !open_files(store, config, adopt, &head, ret_problem)) {

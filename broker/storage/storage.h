@@ -76,7 +76,8 @@ struct storage {
     struct watermark durable;  /* newest entry that HEAD holds */
     struct watermark applied;  /* newest entry that the tables have */
     struct watermark synced;   /* newest entry that the tables have after a power cut, too */
-    size_t turn_bytes;         /* TAIL_TURN_BYTES; a test may set it before storage_lead */
+    size_t turn_bytes;         /* TAIL_TURN_BYTES; a test may set both before storage_lead */
+    size_t sync_bytes;         /* TAIL_SYNC_BYTES */
     size_t unsynced_bytes;     /* entries in the tables since they were synced; the follower's */
     bool saves_space;          /* the follower's */
     uint8_t *buffer;           /* ENTRY_MAX_BYTES: the entry being written */
@@ -120,8 +121,8 @@ enum storage_status storage_append(struct storage *store, struct group *group);
  * failures are as in storage_append. The follower's. */
 enum storage_status storage_apply(struct storage *store, struct group *const *groups, size_t count);
 /* Waits until the disk has what was applied; then HEAD knows of the tree and the audit log. A
- * failure ends the process. Whatever is durable elsewhere and follows from the tables comes after this: a
- * snapshot, history.db, and a use of the tail's file that has the entries. The follower's. */
+ * failure ends the process. Whatever is durable elsewhere and follows from the tables comes after
+ * this: a snapshot, history.db, and another use of the tail's file. The follower's. */
 void storage_sync_tables(struct storage *store);
 /* Makes `group` durable in the tables themselves, in one transaction, without the tail, and on etcd
  * before where there is one. No other group may wait for the tables. AWAY: try again with the same

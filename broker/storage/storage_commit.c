@@ -267,7 +267,7 @@ static void tables_have(struct storage *store, const struct journal_last *end, s
     store->table = *end;
     store->unsynced_bytes += bytes;
     watermark_raise(&store->applied, end->index);
-    if (ledger_store_is_synced(store->ledger) || store->unsynced_bytes >= store->turn_bytes) {
+    if (ledger_store_is_synced(store->ledger) || store->unsynced_bytes >= store->sync_bytes) {
         storage_sync_tables(store);
     }
 }

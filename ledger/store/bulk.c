@@ -83,7 +83,7 @@ void bulk_destroy(struct bulk **self)
 
 /* ---- rows */
 
-void cells_bind(sqlite3_stmt *statement, int first, const struct cell *cells, size_t count)
+void bulk_bind(sqlite3_stmt *statement, int first, const struct cell *cells, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct cell *cell = &cells[i];
@@ -121,7 +121,7 @@ static int finish(sqlite3_stmt *statement)
 
 static int insert_one(struct bulk *bulk, const struct cell *cells)
 {
-    cells_bind(bulk->one, 1, cells, bulk->columns);
+    bulk_bind(bulk->one, 1, cells, bulk->columns);
     return finish(bulk->one);
 }
 
@@ -135,7 +135,7 @@ int bulk_flush(struct bulk *bulk)
 {
     int code = SQLITE_OK;
     if (bulk->count == BULK_ROWS) {
-        cells_bind(bulk->many, 1, bulk->cells, BULK_ROWS * bulk->columns);
+        bulk_bind(bulk->many, 1, bulk->cells, BULK_ROWS * bulk->columns);
         code = finish(bulk->many);
     } else {
         for (size_t i = 0; code == SQLITE_OK && i < bulk->count; i++) {

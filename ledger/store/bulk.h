@@ -34,7 +34,7 @@ static inline struct cell cell_blob(const void *bytes, size_t length)
     return (struct cell){.type = CELL_BLOB, .bytes = bytes, .length = length};
 }
 /* Binds the cells to the parameters from `first` on. Their bytes must live until the step. */
-void cells_bind(sqlite3_stmt *statement, int first, const struct cell *cells, size_t count);
+void bulk_bind(sqlite3_stmt *statement, int first, const struct cell *cells, size_t count);
 
 struct bulk;
 

@@ -371,7 +371,7 @@ void tables_bind(sqlite3_stmt *statement, const struct ledger_record *record, ui
                  const uint64_t *leaf)
 {
     struct cell cells[BULK_COLUMNS_MAX];
-    cells_bind(statement, 1, cells, tables_cells(record, entry, leaf, cells));
+    bulk_bind(statement, 1, cells, tables_cells(record, entry, leaf, cells));
 }
 
 bool table_column_bytes(sqlite3_stmt *statement, int column, void *ret_bytes, int length)

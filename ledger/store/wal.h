@@ -1,5 +1,5 @@
-/* ledger/store/wal.h says when a commit is durable, for every database whose commits we acknowledge.
- * It also closes three gaps of SQLite after a failed fsync (P11).
+/* ledger/store/wal.h says when a commit is durable, for every database whose commits we
+ * acknowledge. It also closes three gaps of SQLite after a failed fsync (P11).
  *
  * After a failed fsync the system may call its pages clean and never write them, while a restarted
  * program still reads them. The program would take a transaction for durable that is only in

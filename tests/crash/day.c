@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "audit/audit.h"
@@ -59,16 +58,6 @@ static _Noreturn void stop(struct day *day, const struct problem *problem)
     MUST(problem->text[0] != '\0', "a failure without a word");
     close_all(day);
     day_end(DAY_STOPPED, "stopped: %s", problem->text);
-}
-
-struct diary *diary_create(void)
-{
-    struct diary *diary =
-        mmap(NULL, sizeof *diary, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (diary == MAP_FAILED) {
-        day_end(DAY_WRONG, "no memory for a diary");
-    }
-    return diary;
 }
 
 /* ---- commits */
@@ -339,6 +328,7 @@ static void open_all(struct day *day)
     }
     ledger_store_checkpoint_every(day->store.ledger, CHECKPOINT_PAGES);
     day->store.turn_bytes = TURN_BYTES;
+    day->store.sync_bytes = SYNC_BYTES;
     day->exchange = day->is_new ? exchange_create(&day->config.limits)
                                 : broker_rebuild(&day->store, &day->config, &problem);
     if (day->exchange == NULL) {
@@ -617,6 +607,9 @@ void day_evening(const char *market, struct diary *diary)
     struct id128 job = submit(&day, &manifest, 2);
     tick(&day, 100 * NS_PER_MS);
     cancel_job(&day, &job);
+    for (int i = 0; i < QUIET_TICKS; i++) { /* the tail's files turn, and the tables follow */
+        tick(&day, 100 * NS_PER_MS);
+    }
     snapshot(&day);
     tick(&day, 3600 * NS_PER_S);
     mint(&day, 1000000);

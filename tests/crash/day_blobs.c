@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/random.h"
 #include "base/sha256.h"
@@ -124,4 +125,16 @@ void day_check_usage(struct day *day, uint32_t account)
     int64_t usage = 0;
     MUST(blob_store_usage(day->blobs, account, &usage) == BLOB_OK && usage == owned,
          "account %u owns %" PRId64 " bytes and is charged for %" PRId64, account, owned, usage);
+}
+
+/* ---- the diary */
+
+struct diary *diary_create(void)
+{
+    struct diary *diary =
+        mmap(NULL, sizeof *diary, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (diary == MAP_FAILED) {
+        day_end(DAY_WRONG, "no memory for a diary");
+    }
+    return diary;
 }

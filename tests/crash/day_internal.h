@@ -21,7 +21,9 @@ enum {
     BLOB_CHUNK = 40000,
     CHECKPOINT_PAGES = 60, /* instead of WAL_CHECKPOINT_PAGES, so that a short day sees some */
     BLOB_CHECKPOINT_PAGES = 12,
-    TURN_BYTES = 3000, /* instead of TAIL_TURN_BYTES: the tail's files turn several times */
+    TURN_BYTES = 150,  /* instead of TAIL_TURN_BYTES: the tail's files turn many times */
+    SYNC_BYTES = 6000, /* instead of TAIL_SYNC_BYTES: more than both files have */
+    QUIET_TICKS = 12,
     FULL_TRIES = 3,
     GROUPS = 4, /* one is gathered, and the others wait for the tables */
 };

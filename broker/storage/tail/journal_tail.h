@@ -16,9 +16,10 @@
 
 struct journal_tail_config {
     const char *folder;
-    struct journal *rows; /* they have the entries that are in the files; outlive the journal */
-    struct watermark
-        *synced;       /* newest entry that the disk has in the tables; outlives the journal */
+    /* The rows have the entries that are in the files, and outlive the journal. */
+    struct journal *rows;
+    /* Newest entry that the disk has in the tables; outlives the journal. */
+    struct watermark *synced;
     size_t turn_bytes; /* a file is long enough from here on; usually TAIL_TURN_BYTES */
 };
 

@@ -31,8 +31,10 @@
 enum {
     TAIL_FILES = 2,
     TAIL_RECORD_HEAD = 40,
-    /* A file is long enough from here on. After as many bytes of entries the tables are synced. */
+    /* A file is long enough from here on. */
     TAIL_TURN_BYTES = 2 << 20,
+    /* The tables are synced after so many bytes of entries. */
+    TAIL_SYNC_BYTES = 2 << 20,
     /* No record begins behind this: the broker waits for the tables instead. */
     TAIL_MOST_BYTES = 16 << 20,
 };

@@ -186,7 +186,7 @@ static const struct own_operator operators[] = {
     {"ThresholdedRelu", own_op_activation, OWN_THRESHOLDED_RELU, FLOATS, "alpha", OWN_BY_FLOAT,
      NULL},
     {"Tile", own_op_tile, 0, HELD, "", 0, NULL},
-    {"TopK", own_op_top_k, 0, NUMBERS | HALVES, "axis k largest sorted", OWN_LACKS_FIRST, NULL},
+    {"TopK", own_op_top_k, 0, NUMBERS, "axis k largest sorted", OWN_LACKS_FIRST, NULL},
     {"Transpose", own_op_transpose, 0, HELD, "perm", 0, NULL},
     {"Trilu", own_op_trilu, 0, HELD, "upper", 0, NULL},
     {"Unsqueeze", own_op_view, 0, HELD, "axes", OWN_IS_VIEW, NULL},

@@ -17,11 +17,12 @@ struct row {
 #define ROW(name, element, expression)                                                             \
     static void name(const void *from, void *to, int64_t count)                                    \
     {                                                                                              \
-        const element *values = from;                                                              \
-        element *results = to;                                                                     \
+        typedef element row_element;                                                               \
+        const row_element *values = from;                                                          \
+        row_element *results = to;                                                                 \
         for (int64_t i = 0; i < count; i++) {                                                      \
-            const element x = values[i];                                                           \
-            results[i] = (element)(expression);                                                    \
+            const row_element x = values[i];                                                       \
+            results[i] = (row_element)(expression);                                                \
         }                                                                                          \
     }
 /* Writes rows for both sizes of reals; `of32` and `of64` differ in the functions' names alone. */

@@ -92,7 +92,8 @@ expect 0 '' "$bourse" logs good
 expect 3 "no job has the id or name 'nobody'" "$bourse" ps nobody
 expect 3 "no job has the id or name 'ffffffff'" "$bourse" logs ffffffff
 expect 3 "no job has the id or name 'nobody'" "$bourse" receipt nobody
-expect 2 'INDEX or name, or --all' "$bourse" receipt good
+expect 0 'tlog-proof' "$bourse" receipt good
+expect 2 'subtasks: give one.s INDEX or name, or --all' "$bourse" receipt "$numbers"
 expect 2 'wait needs JOB' "$bourse" wait
 first=$(sleeper first)
 until_true 60 is_running "$first" || fail "the job does not run"

@@ -23,9 +23,9 @@ expect: 1m
 END
 expect 5 'misses the deadline, in [0-9ms.]+, by .*; without at_most it takes 2m.*--anyway' "$bourse" submit late.yaml -y
 held_is 0 || fail "the refused job holds money: $(cat balance.json)"
-expect 0 'takes 4m.* and misses the deadline' "$bourse" quote late.yaml
-expect 0 '"late_ns": ?[1-9][0-9]*' "$bourse" quote late.yaml --json
-expect 0 'misses the deadline' "$bourse" explain ./late.yaml
+expect 5 'takes 4m.* and misses the deadline' "$bourse" quote late.yaml
+expect 5 '"late_ns": ?[1-9][0-9]*' "$bourse" quote late.yaml --json
+expect 5 'misses the deadline' "$bourse" explain ./late.yaml
 sed 's/^at_most.*/at_most: 2/' late.yaml >even.yaml
 expect 0 'takes 2m.* and keeps the deadline' "$bourse" quote even.yaml
 expect 0 '"late_ns": ?0' "$bourse" quote even.yaml --json

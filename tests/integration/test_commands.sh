@@ -193,7 +193,7 @@ wait "$waits" || got=$?
 [ "$got:$(cat after.id)" = 9: ] || fail "after a cancel the status is $got: $(cat after.id after.log)"
 grep -q "job ${first:0:8} ended as cancelled, so the job after it does not begin; nothing was submitted" after.log ||
     fail "it does not say why: $(cat after.log)"
-expect 9 "job ${numbers:0:8} is failed .some subtasks failed." "$bourse" submit good.yaml -y --after "$numbers"
+expect 9 "job ${numbers:0:8} ended as failed: some subtasks failed" "$bourse" submit good.yaml -y --after "$numbers"
 expect 0 ' done: 1 of 1' "$bourse" submit good.yaml -y --wait --after good --after lines
 expect 0 '^next$' "$bourse" run -y --after last -- echo next
 expect 2 'after needs -y' "$bourse" submit good.yaml --after last
@@ -201,8 +201,8 @@ expect 2 'after needs -y' "$bourse" submit good.yaml --after last
 expect 0 ' done: 1 of 1' "$bourse" submit following.yaml -y --wait
 expect 2 'after: needs -y' "$bourse" submit following.yaml
 { cat good.yaml; echo "after: $numbers"; } >following.yaml
-expect 9 "job ${numbers:0:8} is failed .some subtasks failed." "$bourse" submit following.yaml -y
-expect 9 "job ${numbers:0:8} is failed" "$bourse" submit following.yaml -y --after last
+expect 9 "job ${numbers:0:8} ended as failed: some subtasks failed" "$bourse" submit following.yaml -y
+expect 9 "job ${numbers:0:8} ended as failed" "$bourse" submit following.yaml -y --after last
 { cat good.yaml; echo 'after: nobody'; } >following.yaml
 expect 3 "no job has the id or name 'nobody'" "$bourse" submit following.yaml -y
 { cat good.yaml; echo 'after: {a: b}'; } >following.yaml

@@ -231,7 +231,9 @@ static bool follow(struct vigil *vigil, struct problem *ret_problem)
 bool broker_follow(struct broker *broker, bool adopt, struct problem *ret_problem)
 {
     struct vigil vigil = {.broker = broker};
-    if (!private_folder(broker->snapshots_folder, true, ret_problem) ||
+    /* A broker that could not open its blobs shall not depose another first. */
+    if (!private_folder(broker->blobs_folder, true, ret_problem) ||
+        !private_folder(broker->snapshots_folder, true, ret_problem) ||
         !broker_open_ports(broker, ret_problem)) {
         return false;
     }

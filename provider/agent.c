@@ -198,6 +198,7 @@ static void connected(struct agent *agent)
 {
     const Bourse__V1__Welcome *welcome = agent_session_welcome(agent->session);
     agent->since_ms = wall_ms();
+    agent->is_away = false;
     agent_follow_blobs(agent);
     if (welcome == NULL || (welcome->has_roles && (welcome->roles & ROLE_PROVIDER) != 0)) {
         agent_say_offer(agent);
@@ -251,7 +252,8 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
     case AGENT_RECONNECT:
         agent_warn(agent, action->parting.is_of_several ? action->parting.text
                                                         : "the broker is silent; trying again");
-        agent->since_ms = wall_ms();
+        agent->since_ms = agent->is_away ? agent->since_ms : wall_ms();
+        agent->is_away = true;
         agent->reconnect_ns = now_ns + action->parting.wait_ns;
         break;
     case AGENT_READY:
@@ -509,6 +511,8 @@ static void loop(struct agent *agent)
             agent_session_tick(agent->session, now_ns); /* terms end without a broker, too */
         }
         watch_store(agent, now_ns);
+        link_absence_look(agent->absence, agent_session_counts(agent->session).ready,
+                          agent_session_address(agent->session)->control, now_ns);
         hear_owner(agent, now_ns);
         agent_idle_turn(agent, now_ns);
         agent_gpu_turn(agent, now_ns);

@@ -17,6 +17,7 @@
 #include "provider/work/transfer.h"
 #include "provider/work/unaccepted.h"
 #include "runtime/link.h"
+#include "runtime/link_explain.h"
 
 #include <pthread.h>
 
@@ -51,11 +52,13 @@ struct agent {
     struct owner *owner;
     struct live_output *live;
     struct terminals *terminals;
-    struct idle_watch *idle;                           /* NULL: the devices work at any time */
-    enum idle_order idle_order;                        /* which the agent carries out now */
-    struct energy_tally tally;                         /* of the attempts since the start */
-    struct energy_gauges *gauges;                      /* the energy of GPUs */
-    struct gpu_watch *gpus;                            /* NULL: no device for kernels is offered */
+    struct link_absence *absence;
+    bool is_away;                 /* the broker has not answered since since_ms */
+    struct idle_watch *idle;      /* NULL: the devices work at any time */
+    enum idle_order idle_order;   /* which the agent carries out now */
+    struct energy_tally tally;    /* of the attempts since the start */
+    struct energy_gauges *gauges; /* the energy of GPUs */
+    struct gpu_watch *gpus;       /* NULL: no device for kernels is offered */
     enum idle_order gpu_orders[GPU_WATCH_DEVICES_MAX]; /* which the agent carries out now */
     struct network *network;                           /* NULL: it has no limits */
     bool is_spent;    /* by the month's bytes: nothing is offered */

@@ -205,8 +205,9 @@ bool agent_open_lanes(struct agent *agent, struct problem *problem)
     const bool is_local = strncmp(setup->market->control, "ipc:", 4) == 0;
     agent->live = live_output_create(is_local ? NULL : agent->network);
     agent->terminals = terminals_create();
+    agent->absence = link_absence_create();
     const bool good = agent->gauges != NULL && agent->lanes != NULL && agent->live != NULL &&
-                      agent->terminals != NULL;
+                      agent->terminals != NULL && agent->absence != NULL;
     if (!good) {
         problem_set(problem, "out of memory");
     }
@@ -290,6 +291,7 @@ void agent_close_all(struct agent *agent)
     energy_gauge_destroy(&agent->gauges);
     live_output_destroy(&agent->live);
     terminals_destroy(&agent->terminals);
+    link_absence_destroy(&agent->absence);
     store_close(&agent->store);
     images_close(&agent->images);
     transfer_close(&agent->transfer);

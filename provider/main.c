@@ -15,7 +15,6 @@
 #include "provider/setup.h"
 #include "runtime/completion.h"
 #include "runtime/link.h"
-#include "runtime/link_explain.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 #include "runtime/terminal.h"
@@ -322,19 +321,6 @@ static int probe(const struct options *options)
     return status;
 }
 
-static void complain_of_silence(const char *endpoint, int left_ms)
-{
-    fprintf(stderr, "bourse-provider: %s has not answered for %d s; trying for up to %d s more\n",
-            endpoint, JOIN_SILENCE_MS / 1000, left_ms / 1000);
-    char why[512];
-    link_explain(endpoint, why, sizeof why);
-    if (why[0] != '\0') {
-        char shown[sizeof why];
-        text_printable(why, strlen(why), shown, sizeof shown);
-        fprintf(stderr, "bourse-provider: %s\n", shown);
-    }
-}
-
 static int join(const struct options *options)
 {
     struct problem problem = {""};
@@ -358,7 +344,7 @@ static int join(const struct options *options)
         (void)snprintf(folder, sizeof folder, "%s%s%s", prefix == NULL ? "" : prefix,
                        wanted[0] == '/' ? "" : "/", wanted); /* a cut path does not exist */
     }
-    switch (join_market(options->operand, folder, options->name, complain_of_silence, &problem)) {
+    switch (join_market(options->operand, folder, options->name, command_say_silence, &problem)) {
     case JOIN_ALREADY:
         fprintf(stderr, "the key in %s is a provider of this market already; %s\n", folder,
                 problem.text);

@@ -1,9 +1,15 @@
 #include "runtime/link_explain.h"
 
+#include "base/checked.h"
+#include "base/text.h"
+#include "protocol/limits.h"
+#include "runtime/log.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,5 +218,80 @@ void link_explain(const char *endpoint, char *ret_text, size_t capacity)
     const int length = (int)(colon - from) - (is_bracketed ? 1 : 0);
     if (snprintf(host, sizeof host, "%.*s", length, from) < (int)sizeof host) {
         explain_port(host, colon + 1, ret_text, capacity);
+    }
+}
+
+/* ---------------------------------------------------------------- an absence */
+
+enum { WHY_BYTES = 512 };
+
+struct link_absence {
+    int64_t due_ns; /* the next word; INT64_MAX: the broker is there */
+    bool has_thread;
+    pthread_t thread;
+    atomic_bool is_done; /* the thread has nothing more to do */
+    char endpoint[LIMIT_ENDPOINT_BYTES + 1];
+};
+
+struct link_absence *link_absence_create(void)
+{
+    struct link_absence *absence = calloc(1, sizeof *absence);
+    if (absence != NULL) {
+        absence->due_ns = INT64_MAX;
+        atomic_init(&absence->is_done, true);
+    }
+    return absence;
+}
+
+static void *find_out(void *context)
+{
+    struct link_absence *absence = context;
+    char why[WHY_BYTES];
+    char shown[WHY_BYTES];
+    link_explain(absence->endpoint, why, sizeof why);
+    text_printable(why, strlen(why), shown, sizeof shown);
+    log_warning("the broker at %s does not answer%s%s; trying again", absence->endpoint,
+                shown[0] == '\0' ? "" : ": ", shown);
+    atomic_store(&absence->is_done, true);
+    return NULL;
+}
+
+static void join_thread(struct link_absence *absence)
+{
+    if (absence->has_thread) {
+        (void)pthread_join(absence->thread, NULL);
+        absence->has_thread = false;
+    }
+}
+
+void link_absence_destroy(struct link_absence **self)
+{
+    if (*self != NULL) {
+        join_thread(*self);
+        free(*self);
+        *self = NULL;
+    }
+}
+
+void link_absence_look(struct link_absence *absence, bool is_connected, const char *endpoint,
+                       int64_t now_ns)
+{
+    if (is_connected) {
+        absence->due_ns = INT64_MAX;
+        return;
+    }
+    if (absence->due_ns == INT64_MAX) {
+        absence->due_ns = now_ns + LINK_ABSENCE_TOLD_MS * NS_PER_MS;
+    }
+    if (now_ns < absence->due_ns || !atomic_load(&absence->is_done)) {
+        return;
+    }
+    join_thread(absence);
+    absence->due_ns = now_ns + LINK_ABSENCE_AGAIN_MS * NS_PER_MS;
+    (void)snprintf(absence->endpoint, sizeof absence->endpoint, "%s", endpoint);
+    atomic_store(&absence->is_done, false);
+    absence->has_thread = pthread_create(&absence->thread, NULL, find_out, absence) == 0;
+    if (!absence->has_thread) { /* the next word tries again */
+        atomic_store(&absence->is_done, true);
     }
 }

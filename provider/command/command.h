@@ -36,6 +36,9 @@ struct command {
  * command_fail_in_json(true). */
 void command_fail_in_json(bool json);
 int command_fail(int status, const char *text);
+/* Says on standard error that the broker at `endpoint` is silent, and why, where a reason is found.
+ * The call takes at most four seconds. */
+void command_say_silence(const char *endpoint, int left_ms);
 
 int command_status(const struct command *command);
 int command_pause(const struct command *command);

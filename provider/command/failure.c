@@ -2,9 +2,14 @@
  * programs. */
 #include "provider/command/command.h"
 
+#include "base/text.h"
+#include "provider/join.h"
+#include "runtime/link_explain.h"
+
 #include <jansson.h>
 
 #include <stdio.h>
+#include <string.h>
 
 static bool is_json;
 
@@ -45,4 +50,17 @@ int command_fail(int status, const char *text)
     }
     json_decref(root);
     return status;
+}
+
+void command_say_silence(const char *endpoint, int left_ms)
+{
+    fprintf(stderr, "bourse-provider: %s has not answered for %d s; trying for up to %d s more\n",
+            endpoint, JOIN_SILENCE_MS / 1000, left_ms / 1000);
+    char why[512];
+    link_explain(endpoint, why, sizeof why);
+    if (why[0] != '\0') {
+        char shown[sizeof why];
+        text_printable(why, strlen(why), shown, sizeof shown);
+        fprintf(stderr, "bourse-provider: %s\n", shown);
+    }
 }

@@ -33,6 +33,12 @@ static bool become_owner(const char *folder, struct problem *problem)
     return facts.st_uid == 0 || privilege_drop(facts.st_uid, facts.st_gid, problem);
 }
 
+static void say_silence(void *context, const char *endpoint, int left_ms)
+{
+    (void)context;
+    command_say_silence(endpoint, left_ms);
+}
+
 /* Connects to the market. On failure returns NULL with *ret_status and the problem. */
 static struct bourse *reach_market(const struct command *command, int timeout_ms, int *ret_status,
                                    struct problem *ret_problem)
@@ -57,7 +63,8 @@ static struct bourse *reach_market(const struct command *command, int timeout_ms
     struct bourse_options options = {.market = config.market,
                                      .key = key,
                                      .program = "bourse-provider " BOURSE_VERSION,
-                                     .timeout_ms = timeout_ms};
+                                     .timeout_ms = timeout_ms,
+                                     .on_silence = timeout_ms < MARKET_MS ? NULL : say_silence};
     struct bourse *bourse = NULL;
     if (!bourse_open(&options, &bourse, &error)) {
         *ret_status = bourse_exit_status(error.status);

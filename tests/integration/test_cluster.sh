@@ -62,6 +62,13 @@ cmp -s "$market/journal.etcd" "$other/journal.etcd" || fail "the new folder does
 sed -i "s#^cluster:.*#cluster: {rank: 1, address: 'tcp://127.0.0.1:$((port + 1))'}#" "$other/broker.yaml"
 [ "$(id -u)" -ne 0 ] || { chgrp bourse "$other" && chmod 710 "$other"; }
 cp broker.log a.log
+[ -d "$other/blobs" ] || mkdir -m 700 "$other/blobs"
+mv "$other/blobs" "$other/blobs.kept"
+ln -s blobs.kept "$other/blobs"
+if timeout 60 "$bin/bourse-broker" --dir "$other" >link.log 2>&1 </dev/null; then fail "a link in the place of blobs/ was taken"; fi
+grep -q 'blobs' link.log || fail "who cannot open blobs/ does not say so: $(cat link.log)"
+rm "$other/blobs"
+mv "$other/blobs.kept" "$other/blobs"
 run b
 until_true 60 says b 0 "follows " || fail "the second broker does not follow"
 mint

@@ -41,7 +41,7 @@ echo '77 (steam) S 1 1 1 0 -1 4194560 1 2 3 4 0 0 0 0 20 0 1 0 1 1 1' >"$machine
 must_stand '"state":"in-use"'
 own 0 'in use: the program steam runs;' status
 printf 'run: [sh]\n' >idle.yaml
-expect_soon 5 'no device is offered now: the one agent that is connected is paused' "$bourse" explain idle.yaml
+expect_soon 5 'no device is offered now; provider .* withdrew its offer at' "$bourse" explain idle.yaml
 rm -r "$machine/proc/77"
 must_stand '"state":"offering"'
 spun_us=${EPOCHREALTIME/[.,]/}

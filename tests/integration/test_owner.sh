@@ -146,7 +146,7 @@ job=$(submit waits 1 'echo done')
 own 0 'state +paused until' status
 grep -q 'not standing' out || fail "status of a paused agent says: $(cat out)"
 printf 'run: [sh]\n' >idle.yaml
-expect 5 'no device is offered now: the one agent that is connected is paused' "$bourse" explain idle.yaml
+expect 5 'no device is offered now; provider .* withdrew its offer at' "$bourse" explain idle.yaml
 job_is "$job" '"running":0,' || fail "the job runs: $(cat ps.json)"
 
 # It outlives the agent, however that ends.

@@ -139,5 +139,21 @@ broker_start
 broker_await || fail "no start with key files: $(tail -n 3 broker.log)"
 [ ! -e "$market/broker.public" ] || fail "a key file has a public key beside it"
 market_audit
+
+# ---------------------------------------------------------------- a broker that is not reached: why, and where
+lone=$work/lone
+mkdir -m 700 "$lone"
+cp provider.key "$lone/provider.key"
+chmod 600 "$lone/provider.key"
+echo 'slots: 1' >"$lone/provider.yaml"
+sed -E 's#^control:.*#control: "tcp://127.0.0.1:1"#; s#^blobs:.*#blobs: "tcp://127.0.0.1:1"#' known.yaml >"$lone/market.yaml"
+chmod 600 "$lone/market.yaml"
+"$bin/bourse-provider" run --dir "$lone" >lone.log 2>&1 &
+agent=$!
+must_log lone.log 'warning the broker at tcp://127.0.0.1:1 does not answer: .*refuses connections to port 1.*; trying again$'
+expect 6 '127.0.0.1 refuses connections to port 1' "$bin/bourse-provider" earnings --dir "$lone"
+kill -TERM "$agent"
+wait "$agent" || true # nobody takes its leave
+agent=
 fire_end
 echo ok

@@ -35,7 +35,7 @@ onnx_market() {
         if (cd "$1" && timeout 120 "$bourse" run -y -q --retries 0 model.onnx "${words[@]}" -o market </dev/null >out 2>err); then
             return 0
         fi
-        grep -q 'nobody asks a price' "$1/err" && [ "$try" -eq 1 ] && until_true 60 onnx_shown || return 1
+        grep -qE 'nobody asks a price|no device is offered|has been silent' "$1/err" && [ "$try" -eq 1 ] && until_true 60 onnx_shown || return 1
     done
 }
 

@@ -29,7 +29,7 @@ expect 2 'has a cap|had a cap' "$bourse" resume last -y
 expect 1 '2 of 5 subtasks of job .* left no outputs: 2 failed, 0 cancelled, 0 not done yet' "$bourse" fetch last -o out.d
 has "$(cat err)" '3 files of 3'
 wait_until "$at"
-expect 0 "continues +job ${first:0:8}" "$bourse" resume "$first" -y --cap 0.50 --wait
+expect 0 "the rest of job ${first:0:8}" "$bourse" resume "$first" -y --cap 0.50 --wait
 has "$(cat err)" '2 of 2 accepted'
 expect 0 "continues job ${first:0:8}" "$bourse" ps last
 expect 0 "\"continues\":\"$first\"" "$bourse" ps last --json

@@ -92,16 +92,17 @@ static json_t *text_of(const char *bytes, size_t size)
 static void print_json(const struct live *live, const struct live_stream *stream, const char *bytes,
                        size_t size, uint64_t left_out)
 {
-    json_t *value = json_pack(
-        "{s:s, s:I, s:s, s:I, s:s}", "job", live->options.id, "index", (json_int_t)stream->index,
-        "subtask", cell_word(live->options.tasks, stream->index), "attempt",
-        (json_int_t)stream->attempt, "stream", stream->is_error ? "stderr" : "stdout");
+    json_t *value = json_pack("{s:s, s:I, s:I, s:s}", "job", live->options.id, "index",
+                              (json_int_t)stream->index, "attempt", (json_int_t)stream->attempt,
+                              "stream", stream->is_error ? "stderr" : "stdout");
     if (left_out > 0) {
         (void)json_object_set_new(value, "left_out_bytes", json_integer((json_int_t)left_out));
     } else {
         (void)json_object_set_new(value, "offset", json_integer((json_int_t)stream->line_at));
         (void)json_object_set_new(value, "line", text_of(bytes, size));
     }
+    (void)json_object_set_new(value, "subtask",
+                              json_string(cell_word(live->options.tasks, stream->index)));
     (void)json_print(value, BOURSE_OK);
 }
 

@@ -27,7 +27,9 @@ printf 'name: long\nterm: 4s\nbudget: 1\nrun: [sleep, "9"]\n' >long.yaml
 "$bourse" admin halt --reason "the disk is replaced" >log 2>&1 || fail "halt: $(cat log)"
 has "$("$bourse" status)" 'the operator halted the market: "the disk is replaced"'
 has "$("$bourse" status --json)" '"halted_why":"the disk is replaced"'
-has "$("$bourse" book 2>&1)" 'the operator halted the market: "the disk is replaced"'
+for command in book ps devices providers balance; do
+    has "$("$bourse" "$command" 2>&1)" 'the operator halted the market: "the disk is replaced"'
+done
 "$bourse" submit -y long.yaml >log 2>&1 && fail "a halted market took a job"
 has "$(cat log)" 'HALTED: market: the operator halted it: "the disk is replaced"'
 "$bourse" admin halt --undo >log 2>&1 || fail "resume: $(cat log)"
@@ -45,6 +47,7 @@ expect 4 'bourse: FROZEN: the operator froze this account ."unpaid bills".' "${a
 ! grep -qE '^ +(cost|held|offer) ' err || fail "a frozen account gets an offer: $(cat err)"
 expect 4 '"name":"FROZEN".*unpaid bills.*"code":22' "${as_mara[@]}" submit -y long.yaml --json
 expect_soon 0 'cancelled.* the operator froze the account; once that has ended' "${as_mara[@]}" ps "$(cat id)"
+expect 0 'the operator froze this account: "unpaid bills"' "${as_mara[@]}" balance
 "$bourse" admin freeze mara --undo >log 2>&1 || fail "freeze --undo: $(cat log)"
 expect 0 'cancelled, the operator froze the account; .*`bourse resume` runs the rest' "${as_mara[@]}" explain "$(cat id)"
 expect 0 '' "${as_mara[@]}" resume "$(cat id)" -y

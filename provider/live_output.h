@@ -17,8 +17,9 @@ enum {
 #define LIVE_OUTPUT_LOOK_NS (100 * INT64_C(1000000)) /* between two looks at followed subtasks */
 #define LIVE_OUTPUT_ASK_NS (1000 * INT64_C(1000000)) /* between two messages without output */
 
-/* A follower has this time to come back after an outage of the broker. */
-#define LIVE_OUTPUT_KEPT_NS (3 * INT64_C(1000000000))
+/* A follower has this time to come back after an outage of the broker: more than the longest wait
+ * of a client between two attempts. */
+#define LIVE_OUTPUT_KEPT_NS (10 * INT64_C(1000000000))
 #define LIVE_OUTPUT_AWAY_NS (600 * INT64_C(1000000000))
 
 struct live_output;

@@ -1,23 +1,22 @@
 # Which tests run beside which, and in what order.
 
-# scripts/test has eight units for each processor. A test of real processes waits most of the time,
-# takes a tenth of a processor, and one of the units. Any other test takes four, and one that computes
-# for long takes five. So about as many of those run as there are processors, and tests that wait run
-# beside them.
+# scripts/test has six units for each processor. A test of real processes waits most of the time and
+# takes one of them. Any other test takes three, and one that computes for long takes four. So about
+# as many of those run as there are processors, and tests that wait run beside them.
 set(computing test_replay_tables test_seeded_check test_planner_reality test_list_schedule test_codec test_codec_messages test_audit
   integration_test_determinism integration_test_simulated integration_test_plan_dag)
 get_property(every_test DIRECTORY PROPERTY TESTS)
 foreach(name ${every_test})
   if(name IN_LIST computing OR name MATCHES "^(prop|crash|corpus|golden|sim)_")
-    set_tests_properties(${name} PROPERTIES PROCESSORS 5)
-  elseif(NOT name MATCHES "^(integration|jail)_")
     set_tests_properties(${name} PROPERTIES PROCESSORS 4)
+  elseif(NOT name MATCHES "^(integration|jail)_")
+    set_tests_properties(${name} PROPERTIES PROCESSORS 3)
   endif()
 endforeach()
 # The seeds keep every processor busy.
 include(ProcessorCount)
 ProcessorCount(processors)
-math(EXPR busy "5 * ${processors}")
+math(EXPR busy "4 * ${processors}")
 set_tests_properties(sim_seeds PROPERTIES PROCESSORS ${busy})
 
 # ctest starts with what takes longest, which a fresh clone does not know: seconds on two processors. What has no figure here

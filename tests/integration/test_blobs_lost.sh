@@ -214,10 +214,14 @@ holder=$agent
 mkdir -m 700 keys
 cp "$market/provider/provider.key" keys/holder.key && chmod 600 keys/holder.key && chown -R "$(id -u)" keys
 damage gone.npy gone
-if "$bourse" resume "$(cat product-gone.id)" -y --cap 1.00 --files keys >resume.out 2>resume.log; then fail "a file that is not there was sent: $(cat resume.log)"; fi
 lost_of() { "$bin/junk-storer" "$market/market.yaml" "$@" lost 2>lost.log || fail "junk-storer: $(cat lost.log)"; }
 gone=$(sha256sum <gone.npy | cut -d' ' -f1)
-has "$(lost_of "$market/owner.key" -)" "$gone" # its owner hears of it
+# Its owner hears of it while somebody wants the file, which is so for some seconds after a resume that failed.
+owner_hears() {
+    if "$bourse" resume "$(cat product-gone.id)" -y --cap 1.00 --files keys >resume.out 2>resume.log; then fail "a file that is not there was sent: $(cat resume.log)"; fi
+    lost_of "$market/owner.key" - | grep -q "$gone"
+}
+until_true 60 owner_hears || fail "the owner of a lost file does not hear of it: $(cat resume.log)"
 [ "$(lost_of "$work/other/provider.key" "$(cat held.id)")" = refused ] || fail "who has no lease of the job hears what it lost"
 of_holder=$(lost_of keys/holder.key "$(cat held.id)")
 case $of_holder in *"$gone"* | refused) fail "who has a lease hears of another job's file, or of nothing: $of_holder" ;; esac

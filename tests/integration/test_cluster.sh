@@ -197,7 +197,7 @@ point_at b
 mint
 kill "${pid[a]}"
 ended "${pid[a]}" 60 || fail "a follower does not end"
-kill "${pid[b]}"
+kill "${pid[b]}" || fail "the leader ended by itself: $(tail -n 5 "$work/b.log")"
 ended "${pid[b]}" 60 || fail "the leader does not end"
 run a # the end of the log; nobody else is there
 until_true 60 has_entry a "$(entries b)" || fail "the first folder lacks entries"

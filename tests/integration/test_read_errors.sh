@@ -56,7 +56,7 @@ honest() { # WHAT TEXT
     fi
     grep -qE 'disk|Input/output error' <<<"$2" || fail "$1: no word of a read error: $2"
     ! grep -qE 'cannot be made durable|could not be written' <<<"$2" || return 0 # to fsync a folder, it is opened
-    grep -qE '(ledger|blobs|history)\.db|HEAD|\.key|broker\.yaml|/blobs|/snapshots|state-[0-9]|epoch\.secret|ledger[:/ ]' <<<"$2" || fail "$1: no name of what was not read: $2"
+    grep -qE '(ledger|blobs|history)\.db|journal-tail|HEAD|\.key|broker\.yaml|/blobs|/snapshots|state-[0-9]|epoch\.secret|ledger[:/ ]' <<<"$2" || fail "$1: no name of what was not read: $2"
     grep -q 'try again before you' <<<"$2" || fail "$1: no word of trying again: $2"
 }
 faults=0

@@ -359,8 +359,10 @@ size_t tables_cells(const struct ledger_record *record, uint64_t entry, const ui
     ret_cells[0] = cell_integer((sqlite3_int64)entry);
     ret_cells[1] = cell_integer((sqlite3_int64)record->log_index);
     ret_cells[2] = cell_integer(record->log_time_ns);
-    ret_cells[3] =
-        leaf == NULL ? (struct cell){.type = CELL_NULL} : cell_integer((sqlite3_int64)*leaf);
+    ret_cells[3] = (struct cell){.type = CELL_NULL};
+    if (leaf != NULL) {
+        ret_cells[3] = cell_integer((sqlite3_int64)*leaf);
+    }
     for (size_t i = 0; i < columns; i++) {
         ret_cells[COMMON_COLUMNS + i] = cell_of(&table->columns[i], record);
     }

@@ -199,6 +199,9 @@ bool onnx_attribute_integers(const struct onnx_attribute *attribute, size_t most
 size_t onnx_attribute_reals(const struct onnx_attribute *attribute);
 
 bool onnx_span_is(struct onnx_span span, const char *text);
+/* Returns the order of a span of at least one byte and a text, byte by byte: less than 0, 0 when
+ * they are equal, or more. */
+int onnx_span_compare(struct onnx_span span, const char *text);
 bool onnx_span_equals(struct onnx_span a, struct onnx_span b);
 /* Holds a name for a message: printable and cut. */
 struct onnx_label {

@@ -171,20 +171,13 @@ static const struct onnx_operator operators[] = {
 
 enum { OPERATORS = sizeof operators / sizeof operators[0] };
 
-static int compare(struct onnx_span name, const char *other)
-{
-    const size_t size = strlen(other);
-    const int order = memcmp(name.at, other, name.size < size ? name.size : size);
-    return order != 0 ? order : (name.size > size) - (name.size < size);
-}
-
 const struct onnx_operator *onnx_operator_named(struct onnx_span name)
 {
     size_t low = 0;
     size_t high = name.size == 0 ? 0 : OPERATORS;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        const int order = compare(name, operators[middle].name);
+        const int order = onnx_span_compare(name, operators[middle].name);
         if (order == 0) {
             return &operators[middle];
         }

@@ -66,6 +66,13 @@ bool onnx_span_is(struct onnx_span span, const char *text)
     return span.size == strlen(text) && (span.size == 0 || memcmp(span.at, text, span.size) == 0);
 }
 
+int onnx_span_compare(struct onnx_span span, const char *text)
+{
+    const size_t size = strlen(text);
+    const int order = memcmp(span.at, text, span.size < size ? span.size : size);
+    return order != 0 ? order : (span.size > size) - (span.size < size);
+}
+
 bool onnx_span_equals(struct onnx_span a, struct onnx_span b)
 {
     return a.size == b.size && (a.size == 0 || memcmp(a.at, b.at, a.size) == 0);

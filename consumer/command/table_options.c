@@ -170,6 +170,7 @@ static const struct option_spec model_options[] = {
     {"slots", 0, "N", "how many slots of one device a run takes, each a thread (1)"},
     {"at-most", 0, "N", "the most slots at a time"},
     {"limit", 0, "TIME", "wall time of one run (no limit)"},
+    {"term", 0, "TIME", "how long slots are leased at a time (twice the limit; 20m without one)"},
     {"cap", 0, "CREDITS", "the highest price to pay per slot-hour"},
     {"budget", 0, "CREDITS", "the most that the job may cost (as quoted)"},
     {"name", 0, "NAME", "name of the job"},

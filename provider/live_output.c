@@ -17,6 +17,7 @@ struct live_output {
     size_t turn;     /* the followed lease that is visited first, so that each has its turn */
     /* The next fields are the message that is gathered. */
     size_t count, size;
+    bool is_full; /* a piece found no room */
     Bourse__V1__OutputPiece pieces[LIVE_OUTPUT_PIECES];
     Bourse__V1__OutputPiece *pointers[LIVE_OUTPUT_PIECES];
     uint8_t bytes[LIVE_OUTPUT_MESSAGE_BYTES];
@@ -41,6 +42,7 @@ static bool add(void *context, const struct lanes_output *output)
 {
     struct live_output *live = context;
     if (live->count == LIVE_OUTPUT_PIECES || live->size + output->size > sizeof live->bytes) {
+        live->is_full = true;
         return false;
     }
     memcpy(live->bytes + live->size, output->bytes, output->size);
@@ -61,6 +63,7 @@ static void gather(struct live_output *live, struct lanes *lanes, const uint64_t
                    size_t count)
 {
     live->count = live->size = 0;
+    live->is_full = false;
     live->turn++;
     /* Each round takes one piece of each stream, so that none waits for another. */
     bool more = true;
@@ -87,16 +90,21 @@ void live_output_flush(struct live_output *live, struct agent_session *session, 
 {
     size_t count = 0;
     const uint64_t *leases = agent_session_followed(session, &count);
-    gather(live, lanes, leases, count);
-    if (live->count > 0) {
-        post(live, session, now_ns);
+    bool more = now_ns >= agent_session_output_from_ns(session);
+    for (size_t i = 0; more && i < LIVE_OUTPUT_FLUSHES; i++) {
+        gather(live, lanes, leases, count);
+        if (live->count > 0) {
+            post(live, session, now_ns);
+        }
+        more = live->is_full;
     }
 }
 
 void live_output_tick(struct live_output *live, struct agent_session *session, struct lanes *lanes,
                       int64_t now_ns)
 {
-    if (!agent_session_may_post_output(session) || now_ns < live->look_ns) {
+    if (agent_session_output_waits(session) || now_ns < agent_session_output_from_ns(session) ||
+        now_ns < live->look_ns) {
         return;
     }
     live->look_ns = now_ns + LIVE_OUTPUT_LOOK_NS;
@@ -130,7 +138,9 @@ bool live_output_holds(struct lanes *lanes, const struct agent_session *session,
 
 int64_t live_output_due_ns(const struct live_output *live, const struct agent_session *session)
 {
-    return agent_session_may_post_output(session) && agent_session_counts(session).leases > 0
-               ? live->look_ns
-               : INT64_MAX;
+    if (agent_session_output_waits(session) || agent_session_counts(session).leases == 0) {
+        return INT64_MAX;
+    }
+    const int64_t from_ns = agent_session_output_from_ns(session);
+    return from_ns > live->look_ns ? from_ns : live->look_ns;
 }

@@ -6,6 +6,7 @@
 #ifndef BOURSE_PROVIDER_LIVE_OUTPUT_H
 #define BOURSE_PROVIDER_LIVE_OUTPUT_H
 
+#include "protocol/route/contacts.h"
 #include "provider/session/agent_session.h"
 #include "provider/work/lanes.h"
 #include "provider/work/network.h"
@@ -13,13 +14,15 @@
 enum {
     LIVE_OUTPUT_MESSAGE_BYTES = 512 << 10, /* of one message */
     LIVE_OUTPUT_PIECES = 256,
+    LIVE_OUTPUT_FLUSHES = 16, /* messages that one flush sends, at most */
 };
 #define LIVE_OUTPUT_LOOK_NS (100 * INT64_C(1000000)) /* between two looks at followed subtasks */
 #define LIVE_OUTPUT_ASK_NS (1000 * INT64_C(1000000)) /* between two messages without output */
 
-/* A follower has this time to come back after an outage of the broker: more than the longest wait
- * of a client between two attempts. */
-#define LIVE_OUTPUT_KEPT_NS (10 * INT64_C(1000000000))
+/* A follower has this time to come back after an outage of the broker. A client may wait for one
+ * greeting that nobody answers, then until the next attempt, and the rest is for a busy machine. */
+#define LIVE_OUTPUT_KEPT_NS                                                                        \
+    (CONTACTS_ONE_GREETING_NS + CONTACTS_WAIT_MOST_NS + 20 * INT64_C(1000000000))
 #define LIVE_OUTPUT_AWAY_NS (600 * INT64_C(1000000000))
 
 struct live_output;

@@ -312,9 +312,11 @@ enum agent_status agent_session_stored(struct agent_session *session, int64_t no
  * (docs/protocol.md, section 7). One message is under way at a time, and its answer names the
  * leases that are followed. A message without pieces asks for that answer alone. */
 
-/* Returns true when the next message may go: the session is ready, the last message was answered,
- * and this broker passes output on. */
-bool agent_session_may_post_output(const struct agent_session *session);
+/* Returns the time from which a message may go. INT64_MAX: the session is not ready, or this broker
+ * passes no output on. */
+int64_t agent_session_output_from_ns(const struct agent_session *session);
+/* Returns true while the last message has no answer. */
+bool agent_session_output_waits(const struct agent_session *session);
 /* Sends the pieces, which are borrowed during the call. A message without an answer is overtaken:
  * the broker answers both, and only the last answer counts. Returns BAD when they do not fit a
  * message. */

@@ -43,17 +43,21 @@ void output_rejected(struct agent_session *session, int64_t now_ns, enum reject_
     session->output_again_ns = now_ns + AGAIN_NS;
 }
 
-bool agent_session_may_post_output(const struct agent_session *session)
+int64_t agent_session_output_from_ns(const struct agent_session *session)
 {
-    return session_ready(session) && !session->output_refused && !session->said_goodbye &&
-           id128_is_zero(&session->output);
+    const bool may = session_ready(session) && !session->output_refused && !session->said_goodbye;
+    return may ? session->output_again_ns : INT64_MAX;
+}
+
+bool agent_session_output_waits(const struct agent_session *session)
+{
+    return !id128_is_zero(&session->output);
 }
 
 enum agent_status agent_session_post_output(struct agent_session *session, int64_t now_ns,
                                             Bourse__V1__OutputPiece **pieces, size_t count)
 {
-    if (!session_ready(session) || session->output_refused || session->said_goodbye ||
-        now_ns < session->output_again_ns) {
+    if (now_ns < agent_session_output_from_ns(session)) {
         return AGENT_UNKNOWN;
     }
     Bourse__V1__OutputPost body = BOURSE__V1__OUTPUT_POST__INIT;

@@ -46,7 +46,7 @@ struct lane {
     struct agent_work ended_work;
     struct lane_end {
         uint8_t *bytes; /* NULL: nothing */
-        size_t size;
+        size_t size, visited;
         uint64_t offset;
     } ends[2];
     struct left_outputs *left; /* outputs in the jail; NULL: none may stay */

@@ -68,29 +68,41 @@ void lane_keep_ends(struct lane *lane, const struct agent_work *work)
     pthread_mutex_unlock(&lane->mutex);
 }
 
+/* Visits the end of one stream of a work that has ended, and frees it once all was visited. */
+static bool visit_end(struct lane *lane, unsigned stream, lanes_output_visitor *visitor,
+                      void *context)
+{
+    struct lane_end *end = &lane->ends[stream];
+    const bool is_known = is_same(&lane->ended_work, &lane->printing);
+    const uint64_t printed = is_known ? lane->printed[stream] : 0;
+    while (end->bytes != NULL) {
+        const uint64_t known = printed > end->offset ? printed - end->offset : 0;
+        end->visited = known > end->visited ? known : end->visited;
+        if (end->visited >= end->size) {
+            free(end->bytes);
+            *end = (struct lane_end){.bytes = NULL};
+            break;
+        }
+        const size_t rest = end->size - end->visited;
+        const struct lanes_output output = {.work = lane->ended_work,
+                                            .is_error = stream == 1,
+                                            .offset = end->offset + end->visited,
+                                            .bytes = end->bytes + end->visited,
+                                            .size = rest < LANES_PIECE_BYTES ? rest
+                                                                             : LANES_PIECE_BYTES};
+        if (!visitor(context, &output)) {
+            return false;
+        }
+        end->visited += output.size;
+    }
+    return true;
+}
+
 /* Visits what is left of a work that has ended. */
 static bool visit_ends(struct lane *lane, lanes_output_visitor *visitor, void *context)
 {
-    bool more = true;
     pthread_mutex_lock(&lane->mutex);
-    for (unsigned stream = 0; more && stream < 2; stream++) {
-        struct lane_end *end = &lane->ends[stream];
-        const bool is_known = is_same(&lane->ended_work, &lane->printing);
-        uint64_t from = is_known ? lane->printed[stream] : end->offset;
-        from = from > end->offset ? from : end->offset;
-        while (more && end->bytes != NULL && from < end->offset + end->size) {
-            const uint64_t rest = end->offset + end->size - from;
-            const struct lanes_output output = {
-                .work = lane->ended_work,
-                .is_error = stream == 1,
-                .offset = from,
-                .bytes = end->bytes + (from - end->offset),
-                .size = rest < LANES_PIECE_BYTES ? (size_t)rest : LANES_PIECE_BYTES};
-            more = visitor(context, &output);
-            from += output.size;
-        }
-    }
-    lane_drop_ends(lane);
+    const bool more = visit_end(lane, 0, visitor, context) && visit_end(lane, 1, visitor, context);
     pthread_mutex_unlock(&lane->mutex);
     return more;
 }

@@ -118,16 +118,19 @@ for index in 1 8; do
 done
 
 # A program that ends while the broker is away: whoever follows sees its last lines, which the result does not keep.
+# The ends of both streams are more than one message takes.
 cat >parting.yaml <<'END'
 name: parting
 limit: 5m
 expect: 10s
 budget: 5
-run: [sh, -c, 'echo begun; sleep 8; i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); echo "line $i of a subtask that has much to say, and says so"; done; echo parting words']
+run: [sh, -c, 'echo begun; sleep 8; i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); echo "line $i of a subtask that has much to say, and says so"; echo "line $i of its complaints, which are as many, and as long, as what it says" >&2; done; echo parting words; echo last complaint >&2']
 END
 parting=$(submit parting.yaml)
 "$bourse" logs "$parting" 0 --follow >parting.out 2>parting.err &
 follower=$!
+"$bourse" logs "$parting" 0 --follow --stderr >complaints.out 2>complaints.err &
+other=$!
 until_true 60 has_lines parting.out '^begun' 1 || fail "nothing comes of it: $(cat parting.err)"
 broker_kill
 ended "$broker" 60 || fail "the broker does not end"
@@ -135,7 +138,10 @@ sleep 20 # the program ends meanwhile
 broker_start
 broker_await || fail "the broker does not come back"
 wait "$follower" || fail "the follower of what ended: $(cat parting.err)"
+wait "$other" || fail "the follower of its complaints: $(cat complaints.err)"
 [ "$(tail -n 1 parting.out)" = 'parting words' ] || fail "it ends with $(tail -n 1 parting.out): $(cat parting.err)"
+[ "$(tail -n 1 complaints.out)" = 'last complaint' ] ||
+    fail "its complaints end with $(tail -n 1 complaints.out): $(cat complaints.err)"
 
 # BOURSE_LONG=yes measures the broker's other work: as many no-ops with and without a follower, in turns, while the
 # eight talk. The medians are compared, which asks for a quiet machine.

@@ -40,15 +40,15 @@ START_TEST(an_answer_says_what_is_followed)
 {
     CLEANUP(play_end) struct play play;
     play_start(&play);
-    ck_assert(!agent_session_may_post_output(play.session)); /* no broker yet */
+    ck_assert_int_eq(agent_session_output_from_ns(play.session), INT64_MAX); /* no broker yet */
     ck_assert_int_eq(post(&play, 0), AGENT_UNKNOWN);
     settle(&play);
-    ck_assert(agent_session_may_post_output(play.session));
+    ck_assert(!agent_session_output_waits(play.session));
     ck_assert_int_eq(post(&play, 0), AGENT_OK);
-    ck_assert(!agent_session_may_post_output(play.session));
+    ck_assert(agent_session_output_waits(play.session));
     ck_assert_uint_eq(followed(&play), 0);
     answer(&play, find_seen(&play, MESSAGE_OUTPUT_POST), 1);
-    ck_assert(agent_session_may_post_output(play.session));
+    ck_assert(!agent_session_output_waits(play.session));
     ck_assert_uint_eq(followed(&play), 1);
     /* A new connection has other followers. */
     agent_session_connected(play.session, play.now_ns, 1);
@@ -66,7 +66,7 @@ START_TEST(the_last_message_counts_when_one_overtakes_another)
     ck_assert_int_eq(post(&play, 1), AGENT_OK);
     answer(&play, &first, 1);
     ck_assert_uint_eq(followed(&play), 0);
-    ck_assert(!agent_session_may_post_output(play.session));
+    ck_assert(agent_session_output_waits(play.session));
     answer(&play, last_seen(&play, MESSAGE_OUTPUT_POST), 1);
     ck_assert_uint_eq(followed(&play), 1);
 }
@@ -79,7 +79,7 @@ START_TEST(an_older_broker_is_not_asked_again)
     settle(&play);
     ck_assert_int_eq(post(&play, 0), AGENT_OK);
     reject(&play, last_seen(&play, MESSAGE_OUTPUT_POST), REJECT_TYPE);
-    ck_assert(!agent_session_may_post_output(play.session));
+    ck_assert_int_eq(agent_session_output_from_ns(play.session), INT64_MAX);
     ck_assert_int_eq(post(&play, 0), AGENT_UNKNOWN);
 }
 END_TEST
@@ -91,6 +91,7 @@ START_TEST(a_busy_broker_is_asked_later)
     settle(&play);
     ck_assert_int_eq(post(&play, 0), AGENT_OK);
     reject(&play, last_seen(&play, MESSAGE_OUTPUT_POST), REJECT_BUSY);
+    ck_assert_int_eq(agent_session_output_from_ns(play.session), play.now_ns + 2 * NS_PER_S);
     ck_assert_int_eq(post(&play, 0), AGENT_UNKNOWN);
     play.now_ns += 3 * NS_PER_S;
     ck_assert_int_eq(post(&play, 0), AGENT_OK);

@@ -456,6 +456,7 @@ static size_t take(struct lane *lane, struct outcome *taken[JAIL_NOOPS_MAX])
     }
     if (count == 1) {
         lane->running = taken[0]->work;
+        lane->running_since_ns = clock_monotonic_ns();
         atomic_store(&lane->cancel, taken[0]->is_cancelled);
     }
     return count;

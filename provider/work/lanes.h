@@ -84,8 +84,11 @@ enum {
     /* A follower that comes late, or is too slow, gets so much of the end of each stream. */
     LANES_BEHIND_BYTES = 512 << 10,
 };
+/* A subtask that is visited this early is followed from its start: what its result keeps comes
+ * whole, however fast the program prints. */
+#define LANES_YOUNG_NS (2 * INT64_C(1000000000))
 /* Visits what the lease's running subtasks have printed since the last visit. The first visit of a
- * subtask begins LANES_BEHIND_BYTES before the end of its streams. The visitor borrows the piece
+ * subtask that is not young begins LANES_BEHIND_BYTES before the end of its streams. The visitor borrows the piece
  * and returns false to stop: that piece comes again at the next visit. */
 typedef bool lanes_output_visitor(void *context, const struct lanes_output *output);
 void lanes_visit_output(struct lanes *lanes, uint64_t lease, lanes_output_visitor *visitor,

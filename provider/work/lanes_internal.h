@@ -28,6 +28,7 @@ struct lane {
     /* The main thread only: how far the output of `printing` was visited. */
     struct agent_work printing;
     uint64_t printed[2];
+    bool is_whole;           /* `printing` is followed from its start */
     atomic_bool is_followed; /* somebody reads along */
 
     pthread_mutex_t mutex;
@@ -35,6 +36,7 @@ struct lane {
     bool stop;
     struct list_link waiting;   /* outcomes of works not begun, oldest first */
     struct agent_work running;  /* attempt 0: no work that could be cancelled */
+    int64_t running_since_ns;   /* guarded */
     struct agent_work next;     /* announced and not started yet; attempt 0: none */
     atomic_bool cancel;         /* `running` is to end */
     enum result_outcome excess; /* guarded: why it ends, unless OUTCOME_OK */

@@ -1,6 +1,7 @@
 /* This file reads what running subtasks print, in the main thread. */
 #include "provider/work/lanes.h"
 #include "provider/work/lanes_internal.h"
+#include "runtime/clock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,6 +21,7 @@ static bool read_piece(struct lane *lane, unsigned stream, struct jail_live *ret
     if (lane->running.attempt != 0 && !is_same(&lane->running, &lane->printing)) {
         lane->printing = lane->running;
         lane->printed[0] = lane->printed[1] = 0;
+        lane->is_whole = clock_monotonic_ns() - lane->running_since_ns < LANES_YOUNG_NS;
     }
     uint64_t from = lane->printed[stream];
     if (lane->running.attempt != 0 && lane->jail != NULL) {
@@ -28,7 +30,8 @@ static bool read_piece(struct lane *lane, unsigned stream, struct jail_live *ret
         /* The first reading only asks for the size. */
         if (jail_read_live(lane->jail, stream, false, from, bytes, 0, &now)) {
             const uint64_t behind = now.total > from ? now.total - from : 0;
-            from = behind > LANES_BEHIND_BYTES ? now.total - LANES_BEHIND_BYTES : from;
+            const bool is_there = lane->is_whole && from < jail_kept_bytes(lane->jail);
+            from = behind > LANES_BEHIND_BYTES && !is_there ? now.total - LANES_BEHIND_BYTES : from;
             has_read = behind > 0 && jail_read_live(lane->jail, stream, false, from, bytes,
                                                     LANES_PIECE_BYTES, ret_live);
         }

@@ -143,6 +143,14 @@ wait "$other" || fail "the follower of its complaints: $(cat complaints.err)"
 [ "$(tail -n 1 complaints.out)" = 'last complaint' ] ||
     fail "its complaints end with $(tail -n 1 complaints.out): $(cat complaints.err)"
 
+# A program that prints faster than anybody reads is heard from its first line, also through a pipe that ends soon.
+# shellcheck disable=SC2016 # $n and $line are the program's
+fast='n=0; line=$(printf "%04000d" 7); while :; do n=$((n + 1)); echo "$n $line"; done'
+{ timeout 120 "$bourse" run -y --budget 1 -- sh -c "$fast" </dev/null 2>fast.err || true; } | head -n 3 >fast.out
+[ "$(cut -d' ' -f1 fast.out | tr '\n' ' ')" = '1 2 3 ' ] || fail "the first lines are $(cut -c1-40 fast.out): $(cat fast.err)"
+grep -q 'the output cannot be written: Broken pipe' fast.err || fail "nobody says that the pipe ended: $(cat fast.err)"
+"$bourse" cancel last >cancelled.out 2>&1 || fail "the fast program is not cancelled: $(cat cancelled.out fast.err)"
+
 # BOURSE_LONG=yes measures the broker's other work: as many no-ops with and without a follower, in turns, while the
 # eight talk. The medians are compared, which asks for a quiet machine.
 others="not measured"

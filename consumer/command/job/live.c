@@ -5,6 +5,7 @@
 #include "consumer/command/cell.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/show.h"
+#include "runtime/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +22,9 @@ struct live_stream {
     uint64_t line_at; /* offset of the first byte of `line` */
     char *line;       /* with prefixes: the line that has no end yet; NULL: none */
     size_t line_size;
-    bool waits; /* the rest comes out of the result */
+    bool waits;        /* the rest comes out of the result */
+    uint64_t left_out; /* bytes of gaps that nobody was told of yet */
+    int64_t told_ns;   /* time when the last gap was told; 0: none was */
     struct text_visible visible;
 };
 
@@ -46,14 +49,22 @@ static void make_room(const struct live *live)
     }
 }
 
-/* Prints bytes of a stream; what cannot be written is told at the end. */
+/* Ends the wait for the job: nobody reads on. */
+static void note_write_error(struct live *live)
+{
+    live->write_error = live->write_error != 0 ? live->write_error : errno != 0 ? errno : EIO;
+    if (!live->options.is_past) {
+        bourse_interrupt(live->options.invocation->bourse);
+    }
+}
+
+/* Prints bytes of a stream. */
 static void put(struct live *live, struct text_visible *visible, const void *bytes, size_t size,
                 bool to_stderr)
 {
     make_room(live);
-    if (!stream_piece(live->options.invocation, visible, bytes, size, to_stderr) &&
-        live->write_error == 0) {
-        live->write_error = errno != 0 ? errno : EIO;
+    if (!stream_piece(live->options.invocation, visible, bytes, size, to_stderr)) {
+        note_write_error(live);
     }
 }
 
@@ -64,8 +75,8 @@ static void write_lines(struct live *live)
         put(live, &visible, live->lines, live->lines_size, live->lines_are_errors);
         live->lines_size = 0;
     }
-    if (live->options.invocation->json) {
-        (void)fflush(stdout);
+    if (live->options.invocation->json && fflush(stdout) != 0) {
+        note_write_error(live);
     }
 }
 
@@ -176,15 +187,28 @@ static void print_bytes(struct live *live, struct live_stream *stream, const cha
     stream->next += size;
 }
 
-static void say_gap(struct live *live, const struct live_stream *stream, uint64_t bytes)
+static void tell_left_out(struct live *live, struct live_stream *stream)
+{
+    if (stream->left_out > 0) {
+        make_room(live);
+        stream_end_line();
+        (void)fprintf(stderr, "bourse: %s: %" PRIu64 " bytes left out\n",
+                      cell_subtask(live->options.tasks, stream->index), stream->left_out);
+        stream->left_out = 0;
+        stream->told_ns = clock_monotonic_ns();
+    }
+}
+
+/* The first gap is told at once, and a stream of gaps now and then. */
+static void say_gap(struct live *live, struct live_stream *stream, uint64_t bytes)
 {
     if (live->options.invocation->json) {
         print_json(live, stream, NULL, 0, bytes);
     } else if (live->options.take_line == NULL) {
-        make_room(live);
-        stream_end_line();
-        (void)fprintf(stderr, "bourse: %s: %" PRIu64 " bytes left out\n",
-                      cell_subtask(live->options.tasks, stream->index), bytes);
+        stream->left_out += bytes;
+        if (stream->told_ns == 0 || clock_monotonic_ns() - stream->told_ns >= LIVE_GAP_NS) {
+            tell_left_out(live, stream);
+        }
     }
 }
 
@@ -229,6 +253,7 @@ static struct live_stream *stream_of(struct live *live, const struct bourse_piec
     struct live_stream *stream = find(live, piece->index, piece->is_standard_error);
     if (stream != NULL && piece->attempt > stream->attempt) {
         end_line(live, stream);
+        tell_left_out(live, stream);
         stream->attempt = piece->attempt;
         stream->next = 0;
         stream->printed = 0;
@@ -317,6 +342,7 @@ void live_end(struct live **self)
     }
     while (live->count > 0) {
         end_line(live, live->streams);
+        tell_left_out(live, live->streams);
         drop(live, live->streams);
     }
     free(live->streams);
@@ -389,18 +415,25 @@ bool live_finish(struct live *live, uint32_t index, uint32_t attempt, bool is_er
             ok = print_rest(live, stream, output, ret_error);
         }
         end_line(live, stream);
+        tell_left_out(live, stream);
         *ret_printed = (struct live_printed){true, stream->printed};
     }
     if (stream != NULL && stream->attempt <= attempt) {
         drop(live, stream);
     }
-    if (ok && live->write_error != 0) {
-        *ret_error = (struct bourse_error){.status = BOURSE_LOCAL};
-        (void)snprintf(ret_error->text, sizeof ret_error->text, "the output cannot be written: %s",
-                       strerror(live->write_error));
-        return false;
+    return live_could_write(live, ret_error) && ok;
+}
+
+bool live_could_write(const struct live *live, struct bourse_error *ret_error)
+{
+    if (live == NULL || live->write_error == 0) {
+        return true;
     }
-    return ok;
+    *ret_error = (struct bourse_error){.status = BOURSE_LOCAL};
+    (void)snprintf(ret_error->name, sizeof ret_error->name, "%s", bourse_status_name(BOURSE_LOCAL));
+    (void)snprintf(ret_error->text, sizeof ret_error->text, "the output cannot be written: %s",
+                   strerror(live->write_error));
+    return false;
 }
 
 void live_is_over(struct live *live, uint32_t index, uint32_t attempt)

@@ -16,6 +16,9 @@ enum {
     LIVE_BATCH_BYTES = 64 << 10, /* lines of one piece are written together */
 };
 
+/* Gaps that follow each other are told together, after this time. */
+#define LIVE_GAP_NS (5 * INT64_C(1000000000))
+
 struct live_options {
     struct invocation *invocation;
     const char *id;                   /* borrowed, like all that follows */
@@ -44,10 +47,13 @@ struct live_printed {
     uint64_t bytes;
 };
 
-/* Begins to listen to the job. What comes is printed during bourse_wait. Returns NULL after filling
+/* Begins to listen to the job. What comes is printed during bourse_wait, which is interrupted when
+ * the output cannot be written: then live_could_write knows the reason. Returns NULL after filling
  * the error. */
 struct live *live_begin(const struct live_options *options, struct bourse_error *ret_error);
 void live_end(struct live **self);
+/* Returns false, after filling the error, when something could not be written. `live` may be NULL. */
+bool live_could_write(const struct live *live, struct bourse_error *ret_error);
 /* Sets the line to clear before anything is printed; NULL: none. `live` may be NULL. */
 void live_set_progress(struct live *live, struct progress *progress);
 /* Prints the rest of a stream that was printed live, out of its result. `output` is NULL when the

@@ -255,6 +255,7 @@ static bool print_all(const struct log_request *request, bool follow, struct bou
                          error) &&
              print_new(&all, &list, error);
     }
+    ok = live_could_write(list.live, error) && ok;
     if (ok && !list.any && !request->invocation->quiet) {
         (void)fprintf(stderr, "no subtask of job %.8s has a result%s; `bourse ps %.8s` says why\n",
                       row.id, row.state == BOURSE_OPEN ? " yet" : "", row.id);
@@ -308,7 +309,7 @@ static bool print_followed(const struct log_request *request, uint32_t index,
         ok = ok && (followed.has_ended ||
                     bourse_wait(bourse, request->id, 0, until_more, &change, &row, error));
     }
-    ok = ok && print_item(request, live, &followed.item, error);
+    ok = live_could_write(live, error) && ok && print_item(request, live, &followed.item, error);
     free(followed.item.cause);
     return ok;
 }
@@ -421,6 +422,7 @@ static bool print_lines_json(const struct log_request *request, const uint32_t *
         }
         forget_causes(&list);
     }
+    ok = live_could_write(list.live, error) && ok;
     live_end(&list.live);
     free(list.seen);
     free(list.items);

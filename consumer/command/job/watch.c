@@ -170,9 +170,10 @@ bool watch_job_live(struct invocation *invocation, const struct live_options *op
     if (ended) {
         return true;
     }
+    const bool could_write = live_could_write(*ret_live, &error);
     live_end(ret_live);
     *ret_status = complain_about_job(invocation, id, &error);
-    if (error.status == BOURSE_INTERRUPTED || error.status == BOURSE_TIMED_OUT) {
+    if (!could_write || error.status == BOURSE_INTERRUPTED || error.status == BOURSE_TIMED_OUT) {
         watch_say_how_to_return(id);
     }
     return false;

@@ -172,10 +172,31 @@ static int64_t budget_at(const struct search *search, const struct candidate *ca
     return low_micro;
 }
 
-static bool is_limit_of_nothing(const struct search *search)
+/* Returns the budget that covers the changed bid's term; INT64_MAX: none does. */
+static int64_t covering_budget(const struct search *search, const struct candidate *candidate)
 {
-    return search->need->holds_nothing && search->need->rate == RATE_NONE &&
-           search->need->term_ns > 0 && !limit_is_set(search->part->cap_micro);
+    const int64_t short_micro = escrow_of(candidate) - escrow_free_micro(search->part->job);
+    int64_t covers_micro = 0;
+    return checked_add(search->need->budget_micro, short_micro, &covers_micro) ? covers_micro
+                                                                               : INT64_MAX;
+}
+
+/* The limit of a bid without a cap follows from the budget. A budget that must grow anyway raises
+ * that limit, too, unless the limit asks for more than the term: then a cap is the smaller change.
+ * Returns true when the budget alone does it, and sets the candidate's budget. */
+static bool raise_by_budget(const struct search *search, struct candidate *candidate)
+{
+    const struct exchange_need *need = search->need;
+    if (need->rate != RATE_NONE || need->term_ns <= 0 || limit_is_set(search->part->cap_micro) ||
+        (!need->holds_nothing && is_covered(search, candidate))) {
+        return false;
+    }
+    const int64_t budget_micro = budget_at(search, candidate);
+    if (!need->holds_nothing && budget_micro > covering_budget(search, candidate)) {
+        return false;
+    }
+    candidate->budget_micro = budget_micro;
+    return true;
 }
 
 /* A new order needs a cap within the band, even if the standing bid's cap is outside. */
@@ -199,12 +220,10 @@ static bool judge_budget(const struct search *search, struct candidate *candidat
         return smallest_change_within_notional(search, candidate);
     }
     struct candidate richer = *candidate;
-    const int64_t short_micro = escrow_of(candidate) - escrow_free_micro(search->part->job);
-    int64_t covers_micro = 0;
-    const bool can_cover = checked_add(need->budget_micro, short_micro, &covers_micro);
+    const int64_t covers_micro = covering_budget(search, candidate);
     richer.budget_micro =
         covers_micro > candidate->budget_micro ? covers_micro : candidate->budget_micro;
-    if (can_cover && smallest_change_within_notional(search, &richer)) {
+    if (covers_micro < INT64_MAX && smallest_change_within_notional(search, &richer)) {
         add_change(&richer, difference_ppm(need->budget_micro, richer.budget_micro));
         *candidate = richer;
         return true;
@@ -252,9 +271,8 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
         offer->price_micro >
             search_limit_in(search, smallest_change_limit(search, candidate), cell)) {
         const bool is_other = candidate->cap_micro != need->cap_micro; /* counted already */
-        if (is_limit_of_nothing(search)) {
-            candidate->budget_micro = budget_at(search, candidate);
-        } else if (!search_cap_for(search, offer->price_micro, cell, &candidate->cap_micro)) {
+        if (!raise_by_budget(search, candidate) &&
+            !search_cap_for(search, offer->price_micro, cell, &candidate->cap_micro)) {
             return false; /* no cap that can be written is worth it */
         }
         if (!is_other && candidate->cap_micro != need->cap_micro) {

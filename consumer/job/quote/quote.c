@@ -133,15 +133,19 @@ static bool quote_for_account(struct bourse *bourse, struct bourse_job *job,
     return good;
 }
 
-/* Sets the cost, and the budget that covers one and a half times the cost. */
-static void settle_cost(struct bourse_quote *quote, int64_t cost_micro)
+/* Sets the cost, and the budget that covers one and a half times the cost. An order for all slots at
+ * once keeps the budget of a term of all, which quote_budget suggests. */
+static void settle_cost(const struct bourse_job *job, struct bourse_quote *quote,
+                        int64_t cost_micro)
 {
     if (quote->expected_micro < 0 || quote->suggested_micro <= 0) {
         return; /* there is no price */
     }
     const int64_t rest_micro = quote->suggested_micro - quote_with_half(quote->expected_micro);
+    const int64_t least_micro = quote_is_whole(job->file) ? quote->suggested_micro : 1;
     quote->expected_micro = cost_micro;
-    quote->suggested_micro = quote_sum(quote_with_half(cost_micro), quote_larger(rest_micro, 1));
+    quote->suggested_micro = quote_larger(
+        quote_sum(quote_with_half(cost_micro), quote_larger(rest_micro, 1)), least_micro);
 }
 
 /* A part's expected time becomes the average of the plan when devices have unlike speeds. The
@@ -178,7 +182,7 @@ static bool settle_plan(struct bourse *bourse, struct bourse_job *job, const str
         return status != PLAN_NO_MEMORY || client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     quote->makespan_ns = plan_makespan_ns(plan);
-    settle_cost(quote, plan->total.price_micro);
+    settle_cost(job, quote, plan->total.price_micro);
     if (!single_device_find(bourse, job, supply, plan, &quote->alone, error)) {
         return false;
     }

@@ -126,7 +126,8 @@ START_TEST(each_kind_of_change_has_its_words)
 }
 END_TEST
 
-/* The limit of a job without a cap follows from its budget, and its owner never wrote it. */
+/* The limit of a job without a cap follows from its budget, which is the one figure to change. Work
+ * for many leases would need a budget for all of them, and a cap is the smaller change. */
 START_TEST(a_cap_that_nobody_wrote_is_not_named)
 {
     struct requirement needs;
@@ -135,8 +136,16 @@ START_TEST(a_cap_that_nobody_wrote_is_not_named)
     job.submit.cap_micro = LIMIT_NONE;
     job.submit.type = EXCHANGE_MARKET;
     job.submit.budget_micro = MICRO_PER_CREDIT;
+    check_smallest_change(&job, "with a budget of 40.00 instead of 1.00 it fills now at 7200.00");
+    ck_assert_uint_eq(why.smallest_change.count, 1);
+    job = wanting("kind = gpu", &needs);
+    job.submit.cap_micro = LIMIT_NONE;
+    job.submit.type = EXCHANGE_MARKET;
+    job.submit.budget_micro = MICRO_PER_CREDIT;
+    job.submit.subtasks = 100;
+    job.submit.expect_ns = NS_PER_S;
     check_smallest_change(&job, "with a cap of 7200.00 and with a budget of 40.00 instead of 1.00 "
-                                "it fills now at 7200.00");
+                                "it fills now at 7200.00, 1 of the 100 slots");
     ck_assert_int_eq(why.smallest_change.changes[0].from, LIMIT_NONE);
     ck_assert_int_eq(why.smallest_change.cap_micro, 2 * price);
 }

@@ -40,6 +40,17 @@ static void read_tcp(struct yaml_value value, char ret_endpoint[LIMIT_ENDPOINT_B
     }
 }
 
+/* The own broker's address may be a path on this machine, too. */
+static void read_own(struct yaml_value value, char ret_endpoint[LIMIT_ENDPOINT_BYTES + 1])
+{
+    copy_text(value, ret_endpoint, LIMIT_ENDPOINT_BYTES + 1);
+    const bool is_path = strncmp(ret_endpoint, "ipc://", 6) == 0 && ret_endpoint[6] != '\0';
+    if (!is_path && !endpoint_is_tcp(ret_endpoint, strlen(ret_endpoint))) {
+        yaml_refuse(value, "a broker's address is written tcp://HOST:PORT, with a port of 1 to "
+                           "65535, or ipc://PATH");
+    }
+}
+
 size_t market_read_addresses(struct yaml_value list, struct contact *ret_addresses, size_t most)
 {
     static const char *const keys[] = {"control", "blobs"};
@@ -76,8 +87,8 @@ static void read_fields(struct yaml_value root, struct market *ret_market)
     static const char *const keys[] = {"control", "blobs",   "server_key", "cluster",
                                        "origin",  "log_key", "pid",        "addresses"};
     yaml_known_keys(root, keys, sizeof keys / sizeof keys[0]);
-    copy_text(yaml_required(root, "control"), ret_market->control, sizeof ret_market->control);
-    copy_text(yaml_required(root, "blobs"), ret_market->blobs, sizeof ret_market->blobs);
+    read_own(yaml_required(root, "control"), ret_market->control);
+    read_own(yaml_required(root, "blobs"), ret_market->blobs);
     copy_text(yaml_required(root, "origin"), ret_market->origin, sizeof ret_market->origin);
     /* The file keeps the refusals. */
     (void)yaml_hex(yaml_required(root, "server_key"), ret_market->server.bytes, 32);

@@ -355,6 +355,16 @@ static void say_moved(const struct bourse *client, struct patience *patience, in
     }
 }
 
+static void say_silent(struct bourse *client, struct patience *patience, int64_t deadline_ns,
+                       int64_t now_ns)
+{
+    if (!patience->told && client->on_silence != NULL && now_ns < deadline_ns) {
+        patience->told = true;
+        client->on_silence(client->silence_context, client->market.control,
+                           (int)((deadline_ns - now_ns) / NS_PER_MS));
+    }
+}
+
 /* Returns the next event of a call, as client_next does. Somebody is told when the call has waited
  * for long, and would wait for longer. */
 static enum client_wait next_of_call(struct bourse *client, struct patience *patience,
@@ -370,15 +380,19 @@ static enum client_wait next_of_call(struct bourse *client, struct patience *pat
         }
         return wait;
     }
-    if (!patience->told && client->on_silence != NULL && !client->is_following &&
-        silence_ns < deadline_ns) {
+    if (client->is_following) { /* the broker answers when there are news, and beats meanwhile */
+        enum client_wait wait = client_next(client, deadline_ns, ret_event, error);
+        if (wait == CLIENT_EVENT && ret_event->type == CONSUMER_LOST) {
+            say_silent(client, patience, deadline_ns, clock_monotonic_ns());
+        }
+        return wait;
+    }
+    if (!patience->told && client->on_silence != NULL && silence_ns < deadline_ns) {
         enum client_wait wait = client_next(client, silence_ns, ret_event, error);
         if (wait != CLIENT_TIMEOUT) {
             return wait;
         }
-        patience->told = true;
-        client->on_silence(client->silence_context, client->market.control,
-                           (int)((deadline_ns - silence_ns) / NS_PER_MS));
+        say_silent(client, patience, deadline_ns, silence_ns);
     }
     return client_next(client, deadline_ns, ret_event, error);
 }

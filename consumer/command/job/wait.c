@@ -111,11 +111,13 @@ static bool look(struct waiting *waiting, struct bourse_error *error)
 static bool on_row(void *context, const struct bourse_job_row *row)
 {
     struct waiting *waiting = context;
+    if (row == NULL) {
+        watch_say_unreachable(&waiting->progress, waiting->invocation,
+                              waiting->ids.count == 1 ? "the job goes on" : "the jobs go on",
+                              waiting->is_lost);
+    }
     waiting->is_lost = row == NULL;
-    if (waiting->is_lost) {
-        progress_text(&waiting->progress, true,
-                      "the broker cannot be reached; the jobs go on, waiting for it");
-    } else {
+    if (!waiting->is_lost) {
         say_absent(waiting, waiting->turn, row);
         progress_text(&waiting->progress, false, "%zu of %zu jobs ended", waiting->ended,
                       waiting->ids.count);

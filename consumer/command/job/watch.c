@@ -37,7 +37,7 @@ struct watching {
     bool is_quiet, was_warned, was_told_late;
     uint32_t absent; /* providers of the job that are silent or frozen */
     bool is_unreachable;
-    const char *endpoint;
+    const struct invocation *invocation;
 };
 
 /* The warning comes once, when the agreed budget no longer suffices. */
@@ -71,27 +71,28 @@ static void warn_of_lateness(struct watching *watching, const struct bourse_job_
     (void)fprintf(stderr, "bourse: %s\n", text);
 }
 
-/* A reader who sees no progress hears of the loss, too, once for each. */
-static void say_unreachable(struct watching *watching)
+void watch_say_unreachable(struct progress *progress, const struct invocation *invocation,
+                           const char *what_goes_on, bool was_told)
 {
-    if (watching->progress.on) {
-        progress_text(&watching->progress, true,
-                      "the broker at %s cannot be reached; the job goes on, waiting for it",
-                      watching->endpoint);
-    } else if (!watching->is_quiet && !watching->is_unreachable) {
+    const char *endpoint = bourse_endpoint(invocation->bourse);
+    if (progress->on) {
+        progress_text(progress, true, "the broker at %s cannot be reached; %s, waiting for it",
+                      endpoint, what_goes_on);
+    } else if (!invocation->quiet && !was_told) {
         (void)fprintf(stderr,
-                      "bourse: the broker at %s cannot be reached; the job goes on, and this "
-                      "command waits for the broker\n",
-                      watching->endpoint);
+                      "bourse: the broker at %s cannot be reached; %s, and this command waits for "
+                      "the broker\n",
+                      endpoint, what_goes_on);
     }
-    watching->is_unreachable = true;
 }
 
 static bool on_row(void *context, const struct bourse_job_row *row)
 {
     struct watching *watching = context;
     if (row == NULL) {
-        say_unreachable(watching);
+        watch_say_unreachable(&watching->progress, watching->invocation, "the job goes on",
+                              watching->is_unreachable);
+        watching->is_unreachable = true;
     } else {
         watching->is_unreachable = false;
         progress_job(&watching->progress, row, watching->replanning->percent);
@@ -149,7 +150,7 @@ bool watch_job_live(struct invocation *invocation, const struct live_options *op
         *ret_status = BOURSE_USAGE;
         return false;
     }
-    struct watching watching = {.endpoint = bourse_endpoint(invocation->bourse),
+    struct watching watching = {.invocation = invocation,
                                 .progress = progress_start(invocation),
                                 .replanning = ret_replanning,
                                 .is_quiet = invocation->quiet};

@@ -28,6 +28,10 @@ bool watch_job_live(struct invocation *invocation, const struct live_options *op
 bool wait_for_success(struct invocation *invocation, const struct job_strings *more,
                       int *ret_status);
 
+/* Tells the user that the broker is away, and what goes on meanwhile. A reader who sees no progress
+ * line is told once for each outage: the caller says whether that happened. */
+void watch_say_unreachable(struct progress *progress, const struct invocation *invocation,
+                           const char *what_goes_on, bool was_told);
 /* Tells the user that the job goes on without this command. */
 void watch_say_how_to_return(const char *id);
 

@@ -10,11 +10,10 @@
 #include <unistd.h>
 
 /* Tells the user that the broker is away, or is back. */
-static void say_lost(bool is_lost)
+static void say_lost(const struct invocation *invocation, bool is_lost)
 {
-    (void)fputs(is_lost ? "bourse: the broker cannot be reached; waiting for it\n"
-                        : "bourse: the broker is there again\n",
-                stderr);
+    (void)fprintf(stderr, "bourse: the broker at %s %s\n", bourse_endpoint(invocation->bourse),
+                  is_lost ? "cannot be reached; waiting for it" : "is there again");
 }
 
 /* ---------------------------------------------------------------- the book */
@@ -183,7 +182,7 @@ static bool on_book(void *context, const struct bourse_news *news)
     if (news->is_lost != view->is_lost) {
         view->is_lost = news->is_lost;
         view->screen.lines = 0; /* earlier lines stay on the screen */
-        say_lost(view->is_lost);
+        say_lost(view->invocation, view->is_lost);
     }
     if (news->is_lost) {
         return true;
@@ -290,7 +289,7 @@ static bool on_trades(void *context, const struct bourse_news *news)
     struct trades_view *view = context;
     if (news->is_lost != view->is_lost) {
         view->is_lost = news->is_lost;
-        say_lost(view->is_lost);
+        say_lost(view->invocation, view->is_lost);
     }
     if (news->is_lost) {
         return true;

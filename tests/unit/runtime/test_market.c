@@ -38,6 +38,14 @@ START_TEST(market_files_are_read_as_written)
         ck_assert_msg(!market_read(path, &in, &problem), "text %zu", i);
         ck_assert_ptr_nonnull(strstr(problem.text, MARKET_FILE));
     }
+    static const char *const nowhere[] = {"tcp://127.0.0.1:4770x", "tcp://127.0.0.1:99999",
+                                          "tcp://127.0.0.1", "ipc://", "127.0.0.1:4770"};
+    for (size_t i = 0; i < sizeof nowhere / sizeof nowhere[0]; i++) {
+        strcpy(out.control, nowhere[i]);
+        ck_assert_msg(market_write(path, &out, &problem), "%s", problem.text);
+        ck_assert_msg(!market_read(path, &in, &problem), "%s is read", nowhere[i]);
+        ck_assert_ptr_nonnull(strstr(problem.text, "tcp://HOST:PORT"));
+    }
     ck_assert_int_eq(unlink(path), 0);
     ck_assert(!market_read(path, &in, &problem));
     ck_assert_int_eq(rmdir(folder), 0);
@@ -66,6 +74,8 @@ START_TEST(a_market_of_several_brokers_lists_them)
     /* The longest file has room, and one more broker than a market may have is refused. */
     memset(out.control, '"', sizeof out.control - 1);
     memset(out.blobs, '"', sizeof out.blobs - 1);
+    memcpy(out.control, "ipc://", 6);
+    memcpy(out.blobs, "ipc://", 6);
     out.other_count = CONTACTS_MAX - 1;
     for (size_t i = 0; i < out.other_count; i++) {
         (void)snprintf(out.others[i].control, sizeof out.others[i].control, "tcp://%0*zu:4770",

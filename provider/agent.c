@@ -250,8 +250,7 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         let_outcome_go(agent, &action->work);
         break;
     case AGENT_RECONNECT:
-        agent_warn(agent, action->parting.is_of_several ? action->parting.text
-                                                        : "the broker is silent; trying again");
+        agent_warn_of_silence(agent, &action->parting);
         agent->since_ms = agent->is_away ? agent->since_ms : wall_ms();
         agent->is_away = true;
         agent->reconnect_ns = now_ns + action->parting.wait_ns;

@@ -137,6 +137,9 @@ int64_t agent_idle_due_ns(const struct agent *agent);
 /* Logs a warning on which the owner may have to act, and keeps it for `status`. */
 void agent_warn(struct agent *agent, const char *text);
 
+/* Warns that the broker is silent, with its address. */
+void agent_warn_of_silence(struct agent *agent, const struct agent_parting *parting);
+
 /* Does what the session asks for, and sends its messages. */
 void agent_carry_out(struct agent *agent, int64_t now_ns);
 

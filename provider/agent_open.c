@@ -384,3 +384,11 @@ void agent_challenge_take(struct agent *agent, int64_t now_ns)
         (void)agent_session_challenged(agent->session, now_ns, &challenge, digests, length);
     }
 }
+
+void agent_warn_of_silence(struct agent *agent, const struct agent_parting *parting)
+{
+    char text[LIMIT_ENDPOINT_BYTES + 64];
+    (void)snprintf(text, sizeof text, "the broker at %s is silent; trying again",
+                   agent_session_address(agent->session)->control);
+    agent_warn(agent, parting->is_of_several ? parting->text : text);
+}

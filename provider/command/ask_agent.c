@@ -346,6 +346,9 @@ static void print_status(const json_t *answer)
     printf("%-12s %s%s%s\n", "market", is_true(market, "connected") ? "connected" : "not connected",
            since_ms == 0 ? " yet" : " for ",
            since_ms == 0 ? "" : duration(now_ms - since_ms, span));
+    if (text(market, "says")[0] != '\0') {
+        printf("%-12s %s\n", "", text(market, "says"));
+    }
     print_state(answer);
     print_idle(json_object_get(answer, "idle"));
     print_asks(json_object_get(answer, "asks"));
@@ -372,6 +375,21 @@ static void print_status(const json_t *answer)
     print_leases(answer);
 }
 
+/* Adds what the market says of its own state, and of asks that stand here alone. */
+static void add_said(const struct command_known *known, json_t *answer)
+{
+    json_t *market = json_object_get(answer, "market");
+    const bool stands_here = strcmp(text(answer, "state"), "offering") == 0;
+    const char *says = known->says;
+    if (says[0] == '\0' && stands_here && !known->has_device) {
+        says = "the market has no ask of this agent: another agent with the same key may have "
+               "left; `bourse-provider pause` and then `resume` offer the devices anew";
+    }
+    (void)json_object_set_new(market, "frozen", json_boolean(known->is_frozen));
+    (void)json_object_set_new(market, "halted", json_boolean(known->is_halted));
+    (void)json_object_set_new(market, "says", json_string(says));
+}
+
 /* Adds what the market knows. With `is_new` the market is asked; else the last answer counts. */
 static void add_known(const struct command *command, bool is_new, json_t *answer)
 {
@@ -387,6 +405,7 @@ static void add_known(const struct command *command, bool is_new, json_t *answer
             has_known && known.withdrawn_ms > 0 ? number(answer, "now_ms") + known.withdrawn_ms : 0;
     }
     if (has_known) {
+        add_said(&known, answer);
         (void)json_object_set_new(answer, "given_ns", json_integer(known.given_ns));
         (void)json_object_set_new(answer, "refuted", json_integer(known.refuted));
         (void)json_object_set_new(answer, "asks_closed_until_ms",

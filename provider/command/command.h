@@ -47,12 +47,15 @@ int command_drain(const struct command *command);
 int command_why(const struct command *command);
 int command_earnings(const struct command *command);
 /* The market knows these facts about this provider. */
+enum { COMMAND_SAYS_SIZE = 512 };
 struct command_known {
     int64_t given_ns; /* slot-time donated so far */
     uint32_t refuted; /* refuted results, less the faded ones */
     /* The market keeps the asks closed for this time because of refuted results; 0: asks are
      * open. */
     int64_t withdrawn_ms;
+    bool is_frozen, is_halted, has_device;
+    char says[COMMAND_SAYS_SIZE]; /* why nothing is matched in a halt; "": no halt */
 };
 /* Asks the market and prints nothing. Returns false when the market does not answer. */
 bool command_known(const struct command *command, struct command_known *ret_known);

@@ -98,7 +98,12 @@ bool command_known(const struct command *command, struct command_known *ret_know
     if (good) {
         *ret_known = (struct command_known){.given_ns = donated.given_ns,
                                             .refuted = why.standing.refuted,
-                                            .withdrawn_ms = why.standing.withdrawn_ms};
+                                            .withdrawn_ms = why.standing.withdrawn_ms,
+                                            .is_frozen = why.frozen,
+                                            .is_halted = why.halted,
+                                            .has_device = why.devices > 0};
+        (void)snprintf(ret_known->says, sizeof ret_known->says, "%s",
+                       why.halted && !why.frozen ? why.text : "");
     }
     return good;
 }

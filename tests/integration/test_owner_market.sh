@@ -109,6 +109,8 @@ says 'offers no device now: its agent is paused'
 own 0 '' resume
 "$bourse" admin halt --reason test >/dev/null 2>&1 || fail "halt"
 own 0 'the operator halted the market' why
+own 0 'the operator halted the market ..test..: nothing is matched' status
+own 0 '"halted": *true' status --json
 "$bourse" admin halt --undo >/dev/null 2>&1 || fail "the market does not open"
 until_true 60 offered 1 || fail "nothing on offer after the halt"
 

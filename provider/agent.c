@@ -378,7 +378,7 @@ static void leave_when_drained(struct agent *agent, int64_t now_ns)
 {
     struct agent_counts counts = agent_session_counts(agent->session);
     if (owner_wants_drain(agent->owner) && agent->drain_began_ns == 0 &&
-        counts.queued + counts.running + counts.owed == 0) {
+        counts.queued + counts.running + counts.left + counts.owed == 0) {
         agent->drain_began_ns = now_ns;
         agent_session_drain(agent->session, now_ns, false);
     }
@@ -396,7 +396,7 @@ static bool drain(struct agent *agent, int64_t now_ns)
         agent->cancelled_running = true;
         agent_session_drain(agent->session, now_ns, true);
     }
-    bool alone = !counts.ready && counts.running == 0 && waited_ns >= DRAIN_ALONE_NS;
+    bool alone = !counts.ready && counts.running + counts.left == 0 && waited_ns >= DRAIN_ALONE_NS;
     const bool is_done =
         agent_session_drained(agent->session) && !terminals_are_busy(agent->terminals);
     return is_done || alone || waited_ns >= DRAIN_LEAVE_NS;

@@ -38,12 +38,12 @@ static json_t *lease_json(const struct agent_lease_row *row, int64_t now_ns)
     text_hex(row->grant.job.bytes, sizeof row->grant.job.bytes, job);
     text_hex(row->grant.device.bytes, sizeof row->grant.device.bytes, device);
     int64_t left_ms = row->term_end_ns > now_ns ? (row->term_end_ns - now_ns) / NS_PER_MS : 0;
-    return json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "lease",
-                     (json_int_t)row->grant.lease, "job", job, "device", device, "slots",
-                     (json_int_t)row->grant.slots, "price_micro",
-                     (json_int_t)row->grant.price_micro, "running", (json_int_t)row->running,
-                     "queued", (json_int_t)row->queued, "owed", (json_int_t)row->owed,
-                     "term_left_ms", (json_int_t)left_ms);
+    return json_pack(
+        "{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "lease", (json_int_t)row->grant.lease,
+        "job", job, "device", device, "slots", (json_int_t)row->grant.slots, "price_micro",
+        (json_int_t)row->grant.price_micro, "running", (json_int_t)row->running, "queued",
+        (json_int_t)row->queued, "owed", (json_int_t)row->left + (json_int_t)row->owed,
+        "term_left_ms", (json_int_t)left_ms);
 }
 
 static json_t *leases_json(const struct agent_session *session, int64_t now_ns)
@@ -120,7 +120,8 @@ json_t *owner_status(const struct pauses *pauses, const char *state,
     (void)json_object_set_new(answer, "leases", leases_json(session, now_ns));
     (void)json_object_set_new(answer, "running", json_integer(counts.running));
     (void)json_object_set_new(answer, "queued", json_integer(counts.queued));
-    (void)json_object_set_new(answer, "owed", json_integer(counts.owed));
+    (void)json_object_set_new(answer, "owed",
+                              json_integer((json_int_t)counts.left + (json_int_t)counts.owed));
     (void)json_object_set_new(answer, "jails", json_integer(lanes_jails(facts->lanes)));
     (void)json_object_set_new(answer, "results", results);
     (void)json_object_set_new(answer, "energy", energy);
@@ -155,13 +156,13 @@ json_t *owner_progress(const struct pauses *pauses, const char *state,
         is_standing = row.is_standing;
         counts.running = row.running;
     }
-    return json_pack("{s:b, s:s, s:s?, s:b, s:b, s:b, s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:s}",
-                     "ok", 1, "state", state, "device", device[0] != '\0' ? device : NULL,
-                     "withheld", (int)agent_session_holds(session, device), "connected",
-                     (int)counts.ready, "frozen", (int)agent_session_frozen(session), "frozen_text",
-                     agent_session_frozen_text(session), "withdrawn", (int)is_withdrawn, "standing",
-                     (int)is_standing, "asks_standing", (json_int_t)counts.asks_standing, "running",
-                     (json_int_t)counts.running, "owed", (json_int_t)counts.owed, "accepted",
-                     (json_int_t)counts.accepted, "until_ms", (json_int_t)until_ms, "unkept",
-                     unkept);
+    return json_pack(
+        "{s:b, s:s, s:s?, s:b, s:b, s:b, s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:s}", "ok", 1,
+        "state", state, "device", device[0] != '\0' ? device : NULL, "withheld",
+        (int)agent_session_holds(session, device), "connected", (int)counts.ready, "frozen",
+        (int)agent_session_frozen(session), "frozen_text", agent_session_frozen_text(session),
+        "withdrawn", (int)is_withdrawn, "standing", (int)is_standing, "asks_standing",
+        (json_int_t)counts.asks_standing, "running", (json_int_t)counts.running, "owed",
+        (json_int_t)counts.left + (json_int_t)counts.owed, "accepted", (json_int_t)counts.accepted,
+        "until_ms", (json_int_t)until_ms, "unkept", unkept);
 }

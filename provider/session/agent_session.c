@@ -481,7 +481,8 @@ struct agent_counts agent_session_counts(const struct agent_session *session)
         counts.asks_standing += offers_ask_stands(&session->asks[i]);
     }
     counts.queued = session->work_in[WORK_QUEUED];
-    counts.running = session->work_in[WORK_RUNNING] + session->work_in[WORK_LEFT];
+    counts.running = session->work_in[WORK_RUNNING];
+    counts.left = session->work_in[WORK_LEFT];
     counts.owed = session->work_in[WORK_READY] + session->work_in[WORK_SENT];
     return counts;
 }
@@ -499,7 +500,8 @@ size_t agent_session_leases(const struct agent_session *session, struct agent_le
              inner = inner->next) {
             enum work_state state = LIST_ELEMENT(inner, struct work, link)->state;
             row.queued += state == WORK_QUEUED;
-            row.running += state == WORK_RUNNING || state == WORK_LEFT;
+            row.running += state == WORK_RUNNING;
+            row.left += state == WORK_LEFT;
             row.owed += state == WORK_READY || state == WORK_SENT;
         }
         ret_rows[count++] = row;

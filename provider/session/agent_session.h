@@ -361,10 +361,12 @@ void agent_session_goodbye(struct agent_session *session, int64_t now_ns, const 
 /* ---------------------------------------------------------------- the current state */
 
 struct agent_counts {
-    bool ready;                     /* the broker is there */
-    bool out_of_memory;             /* an allocation failed: the shell stops */
-    uint32_t leases;                /* leases held */
-    uint32_t queued, running, owed; /* works; owed: results not accepted yet */
+    bool ready;         /* the broker is there */
+    bool out_of_memory; /* an allocation failed: the shell stops */
+    uint32_t leases;    /* leases held */
+    /* Works. left: the program has ended, and its outputs are not stored yet; owed: results that
+     * are not accepted yet. */
+    uint32_t queued, running, left, owed;
     uint32_t asks_standing;
     uint64_t accepted; /* results, ever */
     uint64_t refused;  /* results that the broker refused */
@@ -422,7 +424,7 @@ bool agent_session_holds(const struct agent_session *session, const char *label)
 
 struct agent_lease_row {
     struct agent_grant grant;
-    uint32_t queued, running, owed;
+    uint32_t queued, running, left, owed; /* as in agent_counts */
     int64_t term_end_ns;
     bool is_over;
 };

@@ -301,6 +301,12 @@ static int order_replace(struct invocation *invocation)
                            "their number is fixed; cancel the job, and submit it anew with another "
                            "at_most");
         }
+        if (strcmp(error.name, "QUANTITY") == 0 && strcmp(error.field, "deadline_ms") == 0 &&
+            error.value < error.limit) {
+            (void)snprintf(error.text, sizeof error.text,
+                           "--deadline: the moment has passed by the market's clock; give a later "
+                           "one");
+        }
         return complain_with(invocation, &error);
     }
     if (invocation->json) {

@@ -379,7 +379,8 @@ static void release_batch(struct gateway *gateway)
 
 /* ---------------------------------------------------------------- the loop */
 
-static void notice_silence(struct session *session, int64_t silent_ns, int64_t beat_ns)
+static void notice_silence(struct sessions *sessions, struct session *session, int64_t silent_ns,
+                           int64_t beat_ns)
 {
     if (session->is_closing) {
         return;
@@ -388,6 +389,7 @@ static void notice_silence(struct session *session, int64_t silent_ns, int64_t b
         sessions_close(session);
     } else if (silent_ns > SESSIONS_SILENT_HEARTBEATS * beat_ns && !session->is_detached) {
         sessions_detach(session);
+        presence_lost(sessions, session);
     }
 }
 
@@ -408,7 +410,7 @@ static void make_round(struct gateway *gateway, int64_t now_ns)
     for (struct session *session;
          (session = sessions_next(gateway->sessions, &position)) != NULL;) {
         if (!was_away) {
-            notice_silence(session, now_ns - session->heard_ns, beat_ns);
+            notice_silence(gateway->sessions, session, now_ns - session->heard_ns, beat_ns);
         }
         if (session->is_closing) {
             gateway_let_go(gateway, session);

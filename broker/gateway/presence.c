@@ -1,6 +1,7 @@
 #include "broker/gateway/presence.h"
 
 #include "broker/gateway/sessions_internal.h"
+#include "exchange/exchange.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -63,11 +64,35 @@ void presence_heard(struct sessions *sessions, uint32_t account, int64_t now_ns)
     }
 }
 
+/* Agents with one key share one provider's asks and pushes. When the one that got the pushes is
+ * gone, the others know nothing of it: a new Hello makes one of them the provider's agent. */
+static void send_others_back(struct sessions *sessions, uint32_t account, uint64_t but)
+{
+    size_t position = 0;
+    struct session *session;
+    while ((session = sessions_next(sessions, &position)) != NULL) {
+        if (session->account == account && session->role == SESSION_PROVIDER &&
+            session->number != but && !session->is_closing && !session->is_detached) {
+            sessions_detach(session);
+        }
+    }
+}
+
 void presence_goodbye(struct sessions *sessions, uint32_t account)
 {
     if (account < sessions->provider_count) {
-        sessions->providers[account].said_goodbye = true;
-        sessions->providers[account].session = 0;
+        struct provider_presence *provider = &sessions->providers[account];
+        send_others_back(sessions, account, provider->session);
+        provider->said_goodbye = true;
+        provider->session = 0;
+    }
+}
+
+void presence_lost(struct sessions *sessions, const struct session *session)
+{
+    if (session->role == SESSION_PROVIDER && session->account != EXCHANGE_NO_ACCOUNT &&
+        presence_session(sessions, session->account) == session->number) {
+        send_others_back(sessions, session->account, session->number);
     }
 }
 

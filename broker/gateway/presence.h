@@ -19,7 +19,11 @@ bool presence_expect(struct sessions *sessions, uint32_t account, int64_t now_ns
  * on. */
 bool presence_hello(struct sessions *sessions, uint32_t account, uint64_t session, int64_t now_ns);
 void presence_heard(struct sessions *sessions, uint32_t account, int64_t now_ns);
+/* Notes that the provider's agent has left. Other agents with its key lose their connections, so
+ * that they offer anew. */
 void presence_goodbye(struct sessions *sessions, uint32_t account);
+/* Notes that the session has lost its connection. Likewise, if it got a provider's pushes. */
+void presence_lost(struct sessions *sessions, const struct session *session);
 /* Returns true when the provider said goodbye and presence_told has not followed. */
 bool presence_owes_goodbye(const struct sessions *sessions, uint32_t account);
 /* Returns the session that gets the provider's pushes, or 0 when there is none. */

@@ -67,7 +67,8 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
     const struct input_list *lists[] = {&job->own, &job->shared, &job->image};
     for (size_t l = 0; l < 3; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
-            ret_summary->input_bytes += lists[l]->items[i].size;
+            const struct input_file *file = &lists[l]->items[i];
+            ret_summary->input_bytes += file->is_made ? 0 : file->size; /* made: once, below */
         }
     }
     ret_summary->inputs += job->made.count;

@@ -152,8 +152,9 @@ static bool same_needs(const struct requirement *a, const struct requirement *b)
 static bool same_terms(const struct job_file *job, const struct job_task *a,
                        const struct job_task *b)
 {
-    return a->slots == b->slots && a->at_most == b->at_most && a->limit_ms == b->limit_ms &&
-           a->term_ms == b->term_ms && same_needs(job_task_needs(job, a), job_task_needs(job, b));
+    return a->stage == b->stage && a->slots == b->slots && a->at_most == b->at_most &&
+           a->limit_ms == b->limit_ms && a->term_ms == b->term_ms &&
+           same_needs(job_task_needs(job, a), job_task_needs(job, b));
 }
 
 static bool has_program(const struct kind *kind, const char *program)

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "consumer/job/input_list.h"
 #include "consumer/model/model_file.h"
+#include "consumer/model/model_stages.h"
 #include "formats/limits.h"
 #include "formats/onnx/onnx_words.h"
 
@@ -241,6 +242,9 @@ bool model_job_settle(struct bourse_job *job, const char *folder, struct problem
         file->run = settling.run;
         settling.run = old;
     }
+    const bool is_staged =
+        good &&
+        (file->stages <= 1 || model_stages_settle(job, folder, &settling.words, settling.problem));
     job_strings_fini(&settling.run);
-    return good;
+    return is_staged;
 }

@@ -4,6 +4,7 @@
 #include "consumer/command/job/run_end.h"
 #include "consumer/command/show.h"
 #include "consumer/job/job_build.h"
+#include "formats/limits.h"
 #include "formats/onnx/onnx_words.h"
 
 #include "base/cleanup.h"
@@ -50,6 +51,7 @@ static bool make_words(const struct invocation *invocation, struct model_words *
 static struct job_file *make_file(struct invocation *invocation)
 {
     struct model_words words = {.count = 0};
+    int64_t stages = 0;
     if (invocation->word_count != 1) {
         (void)complain(invocation, BOURSE_USAGE,
                        "run model needs MODEL.onnx --input NAME=FILE; see `bourse help run model`");
@@ -58,6 +60,13 @@ static struct job_file *make_file(struct invocation *invocation)
     if (option_given(invocation, "split") != option_given(invocation, "parts")) {
         (void)complain(invocation, BOURSE_USAGE,
                        "--split and --parts stand together, as in --split x --parts 4");
+        return NULL;
+    }
+    if (option_given(invocation, "stages") && option_given(invocation, "each")) {
+        (void)complain(invocation, BOURSE_USAGE, "--stages and --each do not go together");
+        return NULL;
+    }
+    if (!option_count(invocation, "stages", 1, FORMAT_STAGES, &stages)) {
         return NULL;
     }
     if (!make_words(invocation, &words)) {
@@ -69,6 +78,9 @@ static struct job_file *make_file(struct invocation *invocation)
     invocation->word_count = words.count;
     struct job_file *file = job_from_arguments(invocation);
     invocation->word_count = 0; /* the words end with this function */
+    if (file != NULL) {
+        file->stages = (uint32_t)stages;
+    }
     return file;
 }
 

@@ -35,6 +35,16 @@ static const char *program_of(const struct job_file *file)
     return file->is_noop ? "noop" : file->run.count > 0 ? file->run.items[0] : "tasks";
 }
 
+/* What the job makes is not among the files; it counts once for all tasks that take it. */
+static uint64_t count_files(const struct input_list *list)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        count += !list->items[i].is_made;
+    }
+    return count;
+}
+
 void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary *ret_summary)
 {
     *ret_summary = (struct bourse_job_summary){
@@ -42,8 +52,8 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
         .program = program_of(job->file),
         .subtasks = job->subtasks - job->checks,
         .checks = job->checks,
-        .inputs = job->own.count + job->shared.count + job->image.count + job->packed.files -
-                  job->packed.archives - job->listings,
+        .inputs = count_files(&job->own) + job->shared.count + job->image.count +
+                  job->packed.files - job->packed.archives - job->listings,
         .skipped = job->own.skipped,
         .slots = job->file->slots,
         .at_most = job->part_count == 1 ? job->parts[0].at_most : job->file->at_most,

@@ -25,7 +25,7 @@ struct model_stages {
 };
 
 /* The time of a task, beside that of its nodes: its way into the jail, and the model's opening. */
-enum { MODEL_STAGE_START_MS = 200 };
+enum { MODEL_STAGE_START_MS = 100 };
 
 /* Makes the tasks of a job whose model is cut and hashed. `words` are those of the job's file, with
  * paths, and `now` those with names of the work folder. */

@@ -9,7 +9,7 @@
 #include "consumer/job/result_checks.h"
 #include "consumer/job/tasks.h"
 #include "consumer/model/model_join.h"
-#include "consumer/model/model_stages.h"
+#include "consumer/model/model_staged.h"
 
 #include "base/cleanup.h"
 #include "base/pattern.h"
@@ -155,7 +155,7 @@ static bool path_of(const struct fetch *fetch, uint32_t index, const struct bour
     bool numbered = index < manifest->n_subtasks && manifest->subtasks[index]->has_number;
     uint32_t part = 0;
     uint32_t parts = 0;
-    if (model_stages_part(manifest, index, &part, &parts)) { /* as without stages */
+    if (model_staged_part(manifest, index, &part, &parts)) { /* as without stages */
         return place_path(NULL, parts == 1, part, output->name, ret_path);
     }
     if (task != NULL) {
@@ -387,7 +387,7 @@ static bool fetch_archive(struct fetch *fetch, uint32_t index, const struct bour
 static bool fetch_output(struct fetch *fetch, const struct bourse_outcome *outcome, size_t i)
 {
     const struct bourse_output *output = &outcome->outputs[i];
-    if (model_stages_is_between(fetch->manifest, outcome->index, output->name)) {
+    if (model_staged_is_between(fetch->manifest, outcome->index, output->name)) {
         return true;
     }
     CLEANUP(output_pattern_fini) struct output_pattern pattern = {.text = NULL};

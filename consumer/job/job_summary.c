@@ -35,7 +35,8 @@ static const char *program_of(const struct job_file *file)
     return file->is_noop ? "noop" : file->run.count > 0 ? file->run.items[0] : "tasks";
 }
 
-/* What the job makes is not among the files; it counts once for all tasks that take it. */
+/* Counts the files that the job does not make. A made one counts once for all tasks that take
+ * it. */
 static uint64_t count_files(const struct input_list *list)
 {
     uint64_t count = 0;

@@ -152,9 +152,8 @@ static bool same_needs(const struct requirement *a, const struct requirement *b)
 static bool same_terms(const struct job_file *job, const struct job_task *a,
                        const struct job_task *b)
 {
-    return a->stage == b->stage && a->slots == b->slots && a->at_most == b->at_most &&
-           a->limit_ms == b->limit_ms && a->term_ms == b->term_ms &&
-           same_needs(job_task_needs(job, a), job_task_needs(job, b));
+    return a->slots == b->slots && a->at_most == b->at_most && a->limit_ms == b->limit_ms &&
+           a->term_ms == b->term_ms && same_needs(job_task_needs(job, a), job_task_needs(job, b));
 }
 
 static bool has_program(const struct kind *kind, const char *program)
@@ -172,7 +171,7 @@ static bool takes(const struct ordering *ordering, const struct kind *kind,
 {
     bool fits = ordering->joins ||
                 (program == NULL ? kind->program_count == 0 : has_program(kind, program));
-    return fits && same_terms(ordering->job, kind->like, task);
+    return fits && kind->like->stage == task->stage && same_terms(ordering->job, kind->like, task);
 }
 
 /* Returns false when there are too many kinds, or too many programs of one kind. */

@@ -108,7 +108,8 @@ static int by_hash(const void *a, const void *b)
                   (*(struct input_file *const *)b)->hash.bytes, sizeof(struct hash32));
 }
 
-/* Returns every file of the job that is not made, once by content, sorted by hash, or NULL when memory is short. */
+/* Returns every file of the job once by content, sorted by hash, without those that are made.
+ * Returns NULL when memory is short. */
 static struct input_file **unique_files(const struct bourse_job *job, size_t *ret_count)
 {
     const struct input_list *lists[] = {&job->own, &job->shared, &job->image, &job->found};

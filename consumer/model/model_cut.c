@@ -14,7 +14,7 @@
 struct choosing {
     const struct onnx_model *model;
     const struct onnx_shapes *shapes;
-    /* By node: what crosses between it and the node before it. */
+    /* Bytes that cross between each node and the node before it. */
     double *bytes;
     int64_t *values, *stuck; /* how many values, and how many that cannot cross */
     /* Columns of the planner, each some consecutive nodes. */
@@ -50,8 +50,8 @@ static void find_last(const struct onnx_model *model, uint32_t *ret_last)
     }
 }
 
-/* A value crosses before each node from behind its maker to the last that takes it. The figures are
- * written as differences from node to node, and summed up after. */
+/* Counts what crosses before each node. A value crosses from behind its maker to the last node that
+ * takes it. The figures are written as differences from node to node, and summed up after. */
 static void count_crossing(struct choosing *choosing, const uint32_t *last)
 {
     const struct onnx_model *model = choosing->model;
@@ -206,10 +206,8 @@ static bool choose(struct choosing *choosing, uint32_t stages, struct model_cut 
     if (status == CUTS_NO_MEMORY) {
         problem_set(problem, "there is not enough memory");
     } else {
-        problem_set(problem, "it can be cut into %zu stages at most, and %u are asked for",
-                    choosing->column_count < FORMAT_STAGES ? choosing->column_count
-                                                           : (size_t)FORMAT_STAGES,
-                    stages);
+        problem_set(problem, "it has places for %zu cuts, and %u stages need %u",
+                    choosing->column_count - 1, stages, stages - 1);
     }
     return false;
 }

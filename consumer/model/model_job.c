@@ -23,14 +23,6 @@ struct settling {
     struct problem *problem;
 };
 
-bool model_job_path(const char *folder, const char *name, char ret_path[MODEL_JOB_PATH_SIZE])
-{
-    const int length = name[0] == '/'
-                           ? snprintf(ret_path, MODEL_JOB_PATH_SIZE, "%s", name)
-                           : snprintf(ret_path, MODEL_JOB_PATH_SIZE, "%s/%s", folder, name);
-    return length > 0 && length < MODEL_JOB_PATH_SIZE;
-}
-
 static bool has_holes(const char *text)
 {
     return strpbrk(text, "{}") != NULL;
@@ -78,12 +70,12 @@ static bool add_weights(struct settling *settling, const struct onnx_interface *
     for (size_t i = 0; i < interface->file_count; i++) {
         const struct onnx_interface_file *file = &interface->files[i];
         char path[FORMAT_PATH_BYTES + 1];
-        char whole[MODEL_JOB_PATH_SIZE];
+        char whole[MODEL_FILE_PATH_SIZE];
         uint64_t size = 0;
         const int length = snprintf(path, sizeof path, "%.*s%.*s", (int)before, model,
                                     (int)file->path.size, (const char *)file->path.at);
         if (length < 0 || (size_t)length >= sizeof path ||
-            !model_job_path(settling->folder, path, whole)) {
+            !model_file_path(settling->folder, path, whole)) {
             return fail(settling, "the path of a file of weights is too long");
         }
         const int fd = input_open(whole, &size, settling->problem);
@@ -212,13 +204,13 @@ static bool settle(struct settling *settling)
 {
     CLEANUP(model_file_close) struct model_file *model = NULL;
     const char *name = settling->words.model;
-    char path[MODEL_JOB_PATH_SIZE];
+    char path[MODEL_FILE_PATH_SIZE];
     if (has_holes(name)) {
         return settling->words.output_count > 0
                    ? settle_with(settling, NULL)
                    : fail(settling, "a model that a placeholder names needs `outputs`");
     }
-    if (!model_job_path(settling->folder, name, path)) {
+    if (!model_file_path(settling->folder, name, path)) {
         return fail(settling, "the path of the model is too long");
     }
     model = model_file_open(path, settling->problem);

@@ -1,7 +1,6 @@
 #include "consumer/model/model_stage_tasks.h"
 
 #include "base/checked.h"
-#include "consumer/model/model_stages.h"
 #include "formats/limits.h"
 
 #include <inttypes.h>
@@ -25,12 +24,12 @@ struct dealing {
     struct problem *problem;
 };
 
-void model_stage_file_name(uint32_t stage, char ret_name[MODEL_STAGE_NAME_SIZE])
+void model_stage_tasks_file_name(uint32_t stage, char ret_name[MODEL_STAGE_NAME_SIZE])
 {
     (void)snprintf(ret_name, MODEL_STAGE_NAME_SIZE, "stage-%" PRIu32 ".onnx", stage);
 }
 
-bool model_stage_is_taken(const struct onnx_cut *cut, uint32_t value)
+bool model_stage_tasks_is_taken(const struct onnx_cut *cut, uint32_t value)
 {
     for (uint32_t s = 0; s < cut->stage_count; s++) {
         const struct onnx_stage *stage = &cut->stages[s];
@@ -174,7 +173,7 @@ static bool add_outputs(const struct dealing *dealing, struct job_task *task)
     for (uint32_t i = 0; i < stage->output_count; i++) {
         const uint32_t value = stage->outputs[i].value;
         const struct onnx_span name = name_of(dealing, value);
-        if (wanted(dealing, value) == NULL && !model_stage_is_taken(dealing->cut, value)) {
+        if (wanted(dealing, value) == NULL && !model_stage_tasks_is_taken(dealing->cut, value)) {
             continue; /* an output that nobody asks for */
         }
         file_of(dealing, value, file);
@@ -225,7 +224,7 @@ static bool fill_task(const struct dealing *dealing, struct job_task *task, uint
     } else {
         (void)snprintf(name, sizeof name, "stage-%" PRIu32, task->stage);
     }
-    model_stage_file_name(task->stage, model);
+    model_stage_tasks_file_name(task->stage, model);
     task->line = file->run_line;
     task->slots = file->slots;
     task->at_most = at_most(file);
@@ -303,66 +302,4 @@ bool model_stage_tasks_make(struct bourse_job *job, const struct onnx_words *wor
         }
     }
     return make_tasks(&dealing) && settle_job(&dealing);
-}
-
-/* ---------------------------------------------------------------- read back */
-
-/* Reads "stage-3" or "stage-3.17". */
-static bool is_stage_name(const char *name, uint32_t *ret_part)
-{
-    unsigned stage = 0;
-    unsigned part = 0;
-    char text[MODEL_STAGE_NAME_SIZE];
-    if (strncmp(name, "stage-", 6) != 0 || strlen(name) >= sizeof text) {
-        return false;
-    }
-    const int found = sscanf(name, "stage-%5u.%5u", &stage, &part);
-    if (found == 2) {
-        (void)snprintf(text, sizeof text, "stage-%u.%u", stage, part);
-    } else {
-        (void)snprintf(text, sizeof text, "stage-%u", stage);
-    }
-    *ret_part = part;
-    return found > 0 && stage > 0 && strcmp(text, name) == 0;
-}
-
-/* Reads the words of a job in stages. A job of tasks that a person wrote has no words of its own, or
- * other names of tasks. */
-static bool read_words(const Bourse__V1__Manifest *manifest, uint32_t index, uint32_t *ret_part,
-                       struct onnx_words *ret_words)
-{
-    struct problem ignored;
-    const Bourse__V1__ManifestTask *task =
-        index < manifest->n_subtasks ? manifest->subtasks[index]->task : NULL;
-    return task != NULL && strcmp(manifest->executor, "onnx") == 0 &&
-           is_stage_name(task->name, ret_part) && task->n_arguments > 0 &&
-           onnx_words_read((const char *const *)manifest->arguments, manifest->n_arguments, true,
-                           ret_words, &ignored);
-}
-
-bool model_stages_part(const Bourse__V1__Manifest *manifest, uint32_t index, uint32_t *ret_part,
-                       uint32_t *ret_parts)
-{
-    struct onnx_words words;
-    if (!read_words(manifest, index, ret_part, &words)) {
-        return false;
-    }
-    *ret_parts = words.parts > 0 ? words.parts : 1;
-    return *ret_part < *ret_parts;
-}
-
-bool model_stages_is_between(const Bourse__V1__Manifest *manifest, uint32_t index,
-                             const char *output)
-{
-    struct onnx_words words;
-    uint32_t part = 0;
-    if (!read_words(manifest, index, &part, &words)) {
-        return false;
-    }
-    for (size_t i = 0; i < words.output_count; i++) {
-        if (onnx_span_is(words.outputs[i].file, output)) {
-            return false;
-        }
-    }
-    return true;
 }

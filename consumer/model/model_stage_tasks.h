@@ -1,5 +1,5 @@
-/* consumer/model/model_stage_tasks.h holds what the files of model_stages.h share: a model that is
- * cut, and how its stages become tasks. */
+/* consumer/model/model_stage_tasks.h makes the stages of a model that is cut into tasks of a job.
+ * model_stages.h is its only user. */
 #ifndef BOURSE_CONSUMER_MODEL_MODEL_STAGE_TASKS_H
 #define BOURSE_CONSUMER_MODEL_MODEL_STAGE_TASKS_H
 
@@ -34,9 +34,9 @@ bool model_stage_tasks_make(struct bourse_job *job, const struct onnx_words *wor
 
 /* Writes the name of a stage's model in the work folder; stages count from 1. */
 enum { MODEL_STAGE_NAME_SIZE = 32 };
-void model_stage_file_name(uint32_t stage, char ret_name[MODEL_STAGE_NAME_SIZE]);
+void model_stage_tasks_file_name(uint32_t stage, char ret_name[MODEL_STAGE_NAME_SIZE]);
 
 /* Returns true when a stage takes a value that another one makes. */
-bool model_stage_is_taken(const struct onnx_cut *cut, uint32_t value);
+bool model_stage_tasks_is_taken(const struct onnx_cut *cut, uint32_t value);
 
 #endif

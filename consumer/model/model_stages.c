@@ -6,7 +6,6 @@
 #include "consumer/model/model_check.h"
 #include "consumer/model/model_cut.h"
 #include "consumer/model/model_file.h"
-#include "consumer/model/model_job.h"
 #include "consumer/model/model_stage_tasks.h"
 #include "formats/onnx/onnx_infer.h"
 #include "runtime/files.h"
@@ -44,7 +43,7 @@ void model_stages_destroy(struct model_stages **self)
 static bool open_weights(struct model_stages *stages, struct onnx_span path)
 {
     char name[ONNX_NAME_BYTES + 1];
-    char whole[MODEL_JOB_PATH_SIZE];
+    char whole[MODEL_FILE_PATH_SIZE];
     struct problem ignored; /* the caller says that the weights cannot be read */
     uint64_t size = 0;
     if (stages->weights_fd >= 0 && onnx_span_equals(stages->weights, path)) {
@@ -55,7 +54,7 @@ static bool open_weights(struct model_stages *stages, struct onnx_span path)
     }
     (void)snprintf(name, sizeof name, "%.*s", (int)path.size, (const char *)path.at);
     stages->weights_fd =
-        model_job_path(stages->folder, name, whole) ? input_open(whole, &size, &ignored) : -1;
+        model_file_path(stages->folder, name, whole) ? input_open(whole, &size, &ignored) : -1;
     stages->weights = path;
     return stages->weights_fd >= 0;
 }
@@ -299,7 +298,7 @@ bool model_stages_add(struct bourse_job *job, size_t task, struct problem *ret_p
         return true;
     }
     const struct made_blob *blob = &job->made.items[stage - 1];
-    model_stage_file_name(stage, name);
+    model_stage_tasks_file_name(stage, name);
     return input_list_add_made(&job->own, name, name, &blob->hash, blob->size, ret_problem);
 }
 
@@ -325,7 +324,7 @@ struct model_stage model_stages_at(const struct bourse_job *job, uint32_t stage)
         }
     }
     for (uint32_t i = 0; i < cut->output_count; i++) {
-        if (model_stage_is_taken(stages->cut, cut->outputs[i].value)) {
+        if (model_stage_tasks_is_taken(stages->cut, cut->outputs[i].value)) {
             planned.left_bytes += (uint64_t)stages->shapes->facts[cut->outputs[i].value].bytes;
         }
     }

@@ -14,7 +14,6 @@
 #include "base/problem.h"
 #include "consumer/job/bourse_job.h"
 #include "formats/onnx/onnx_words.h"
-#include "protocol/codec.h"
 
 #include <stdbool.h>
 
@@ -31,7 +30,7 @@ void model_stages_destroy(struct model_stages **self);
 /* Appends the model of a task's stage to the job's own files; does nothing for other tasks. */
 bool model_stages_add(struct bourse_job *job, size_t task, struct problem *ret_problem);
 
-/* What a stage was planned to be. */
+/* A model_stage says what a stage was planned to be. */
 struct model_stage {
     uint32_t nodes;
     uint64_t weight_bytes;
@@ -43,12 +42,5 @@ struct model_stage {
 uint32_t model_stages_count(const struct bourse_job *job);
 /* Returns a stage of the job, from 0. */
 struct model_stage model_stages_at(const struct bourse_job *job, uint32_t stage);
-
-/* Returns true for a task that is a stage, and the part of the rows that it computes. */
-bool model_stages_part(const Bourse__V1__Manifest *manifest, uint32_t index, uint32_t *ret_part,
-                       uint32_t *ret_parts);
-/* Returns true for a file that goes from stage to stage, and is no output of the model. */
-bool model_stages_is_between(const Bourse__V1__Manifest *manifest, uint32_t index,
-                             const char *output);
 
 #endif

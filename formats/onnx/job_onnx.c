@@ -1,6 +1,6 @@
-/* The keys `model`, `inputs`, `split`, `parts` and `stages` of a job file are read here, and made into the
- * words of onnx_words.h. The job's `run` holds these words. The consumer reads the model, and adds
- * its files and its outputs to those of the job (consumer/model/model_job.h). */
+/* The keys `model`, `inputs`, `split`, `parts` and `stages` of a job file are read here, and made
+ * into the words of onnx_words.h. The job's `run` holds these words. The consumer reads the model,
+ * and adds its files and its outputs to those of the job (consumer/model/model_job.h). */
 #include "formats/job_internal.h"
 #include "formats/job_keys.h"
 #include "formats/limits.h"

@@ -19,7 +19,7 @@ enum { CUTS_COLUMNS = 512, CUTS_STAGES = 16, CUTS_SLACK_PERCENT = 2 };
 struct cuts_input {
     size_t column_count, stage_count; /* 1 to CUTS_COLUMNS, and to CUTS_STAGES */
     const double *time_s;             /* by column; >= 0 */
-    /* By column: the time of what crosses before it. Infinite: no cut is possible there. The first
+    /* The time of what crosses before each column. Infinite: no cut is possible there. The first
      * one counts for nothing. */
     const double *cross_s;
 };

@@ -142,7 +142,7 @@ static struct bytes bytes_of(const struct onnx_stage *stage)
 {
     struct bytes bytes = {malloc(stage->size), stage->size};
     ck_assert_ptr_nonnull(bytes.at);
-    /* In two reads, so that one begins within a piece. */
+    /* Two reads make it, so that one begins within a piece. */
     const size_t half = stage->size / 2;
     ck_assert(onnx_cut_read(stage, 0, half, NULL, NULL, bytes.at));
     ck_assert(onnx_cut_read(stage, half, stage->size - half, NULL, NULL, bytes.at + half));

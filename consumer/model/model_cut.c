@@ -78,27 +78,28 @@ static void count_crossing(struct choosing *choosing, const uint32_t *last)
 
 /* ---------------------------------------------------------------- how long nodes take */
 
-static double bytes_of(const struct choosing *choosing, const struct onnx_node *node)
+static double bytes_of(const struct onnx_model *model, const struct onnx_shapes *shapes,
+                       const struct onnx_node *node)
 {
-    const struct onnx_model *model = choosing->model;
     double bytes = 0;
     for (uint32_t k = 0; k < node->input_count; k++) {
         const uint32_t value = model->uses[node->first_input + k];
-        bytes += value != ONNX_NONE ? (double)choosing->shapes->facts[value].bytes : 0;
+        bytes += value != ONNX_NONE ? (double)shapes->facts[value].bytes : 0;
     }
     for (uint32_t k = 0; k < node->output_count; k++) {
         const uint32_t value = model->makes[node->first_output + k];
-        bytes += value != ONNX_NONE ? (double)choosing->shapes->facts[value].bytes : 0;
+        bytes += value != ONNX_NONE ? (double)shapes->facts[value].bytes : 0;
     }
     return bytes;
 }
 
-static double time_of(const struct choosing *choosing, uint32_t number)
+static double time_of(const struct onnx_model *model, const struct onnx_shapes *shapes,
+                      uint32_t number)
 {
     struct model_node counted;
     struct operation_size size = {.flops = 0};
     struct problem ignored; /* what is not known counts by its bytes */
-    if (model_node_count(choosing->model, choosing->shapes, number, &counted, &ignored)) {
+    if (model_node_count(model, shapes, number, &counted, &ignored)) {
         if (counted.source == MODEL_NOTHING) {
             return 0;
         }
@@ -107,7 +108,16 @@ static double time_of(const struct choosing *choosing, uint32_t number)
                    ((double)size.read_bytes + (double)size.written_bytes) / MODEL_CUT_MEMORY;
         }
     }
-    return bytes_of(choosing, &choosing->model->nodes[number]) / MODEL_CUT_MEMORY;
+    return bytes_of(model, shapes, &model->nodes[number]) / MODEL_CUT_MEMORY;
+}
+
+double model_cut_time_s(const struct onnx_model *model, const struct onnx_shapes *shapes)
+{
+    double time_s = 0;
+    for (uint32_t i = 0; i < model->node_count; i++) {
+        time_s += time_of(model, shapes, i);
+    }
+    return time_s;
 }
 
 /* ---------------------------------------------------------------- columns */
@@ -144,7 +154,7 @@ static void find_columns(struct choosing *choosing)
     size_t column = 0;
     for (uint32_t i = 0; i < nodes; i++) {
         column += column + 1 < choosing->column_count && choosing->first[column + 1] == i;
-        choosing->column_s[column] += time_of(choosing, i);
+        choosing->column_s[column] += time_of(choosing->model, choosing->shapes, i);
     }
 }
 

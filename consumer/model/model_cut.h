@@ -28,6 +28,9 @@ bool model_cut_choose(const struct onnx_model *model, const struct onnx_shapes *
                       uint32_t stages, struct model_cut *ret_cut, struct problem *ret_problem);
 void model_cut_fini(struct model_cut *cut);
 
+/* Returns how long all nodes take together on that core. */
+double model_cut_time_s(const struct onnx_model *model, const struct onnx_shapes *shapes);
+
 /* Returns true when a value can go from stage to stage as a file: its type is one of .npy files,
  * and its name can stand in the words of a run. */
 bool model_cut_crosses(const struct onnx_model *model, const struct onnx_shapes *shapes,

@@ -7,7 +7,6 @@
 #include "consumer/model/model_cut.h"
 #include "consumer/model/model_file.h"
 #include "formats/onnx/onnx_cut.h"
-#include "formats/onnx/onnx_infer.h"
 #include "formats/onnx/onnx_words.h"
 
 /* A model that is cut, for as long as the job's blobs may be read. */
@@ -15,8 +14,6 @@ struct model_stages {
     struct model_file *file;
     char *folder; /* of the model, with its files of weights */
     struct onnx_model *model;
-    struct onnx_given *given; /* the arrays of the inputs */
-    size_t given_count;
     struct onnx_shapes *shapes, *other; /* of the largest and the smallest part; other: or NULL */
     struct model_cut choice;
     struct onnx_cut *cut;

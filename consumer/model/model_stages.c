@@ -6,8 +6,8 @@
 #include "consumer/model/model_check.h"
 #include "consumer/model/model_cut.h"
 #include "consumer/model/model_file.h"
+#include "consumer/model/model_shapes.h"
 #include "consumer/model/model_stage_tasks.h"
-#include "formats/onnx/onnx_infer.h"
 #include "runtime/files.h"
 
 #include <assert.h>
@@ -28,7 +28,6 @@ void model_stages_destroy(struct model_stages **self)
         model_file_close(&stages->file);
         model_cut_fini(&stages->choice);
         free(stages->folder);
-        free(stages->given);
         if (stages->weights_fd >= 0) {
             (void)close(stages->weights_fd);
         }
@@ -126,62 +125,36 @@ static bool make_blobs(struct bourse_job *job, struct problem *problem)
 
 /* ---------------------------------------------------------------- shapes */
 
-/* Gives each input the dims of its array. The first part has the fewest rows, and the last one the
- * most. */
-static bool give_inputs(struct model_stages *stages, const struct onnx_words *words,
-                        const struct input_list *files, uint32_t parts, bool is_last,
-                        struct problem *problem)
+static bool read_arrays(const struct onnx_words *words, const struct input_list *files,
+                        struct model_array *ret_arrays, struct problem *problem)
 {
-    stages->given_count = 0;
-    for (size_t i = 0; i < words->input_count; i++) {
+    bool good = true;
+    for (size_t i = 0; good && i < words->input_count; i++) {
         const struct onnx_words_file *input = &words->inputs[i];
-        struct model_array array;
-        uint32_t number = 0;
-        while (!onnx_span_equals(stages->model->inputs[number].name, input->name)) {
-            number++; /* model_check_job has found it */
-        }
-        if (!model_check_array(input, model_check_find(files, input->file), &array, problem)) {
-            return false;
-        }
-        if (input->is_split && parts > 0) {
-            int64_t first = 0;
-            onnx_words_rows(array.dims[0], is_last ? parts - 1 : 0, parts, &first, &array.dims[0]);
-        }
-        struct onnx_given *given = &stages->given[stages->given_count++];
-        /* Its elements are elsewhere, so that no dims are worked out of them. */
-        *given = (struct onnx_given){
-            .input = number,
-            .tensor = {.type = array.type, .rank = array.rank, .is_external = true}};
-        memcpy(given->tensor.dims, array.dims, sizeof given->tensor.dims);
+        good =
+            model_check_array(input, model_check_find(files, input->file), &ret_arrays[i], problem);
     }
-    return true;
+    return good;
 }
 
-static bool infer(struct model_stages *stages, struct onnx_shapes **ret_shapes,
-                  struct problem *problem)
+/* Works out the shapes of the last part, which has the most rows, and of the first one, which has
+ * the fewest. */
+static bool find_shapes(struct model_stages *stages, const struct onnx_words *words,
+                        const struct input_list *files, uint32_t parts, struct problem *problem)
 {
+    struct model_array arrays[ONNX_WORDS_FILES];
     struct problem why = {""};
-    const struct onnx_infer_input input = {
-        .model = stages->model, .given = stages->given, .given_count = stages->given_count};
-    if (onnx_infer(&input, ret_shapes, &why) != ONNX_OK) {
+    if (!read_arrays(words, files, arrays, problem)) {
+        return false;
+    }
+    if (!model_shapes_find(stages->model, words, arrays, parts > 0 ? parts - 1 : 0, parts,
+                           &stages->shapes, &why) ||
+        (parts > 1 &&
+         !model_shapes_find(stages->model, words, arrays, 0, parts, &stages->other, &why))) {
         problem_set(problem, "the model cannot be cut into stages: %.400s", why.text);
         return false;
     }
     return true;
-}
-
-static bool find_shapes(struct model_stages *stages, const struct onnx_words *words,
-                        const struct input_list *files, uint32_t parts, struct problem *problem)
-{
-    stages->given = calloc(words->input_count + 1, sizeof *stages->given);
-    if (stages->given == NULL) {
-        problem_set(problem, "out of memory");
-        return false;
-    }
-    return give_inputs(stages, words, files, parts, true, problem) &&
-           infer(stages, &stages->shapes, problem) &&
-           (parts < 2 || (give_inputs(stages, words, files, parts, false, problem) &&
-                          infer(stages, &stages->other, problem)));
 }
 
 /* ---------------------------------------------------------------- the cut */

@@ -54,6 +54,13 @@ close_to "parts/$output.npy"
 run whole/model.onnx --input x=whole/i0.npy --split x --parts 3 -o plain || fail "without stages: $(cat out err)"
 cmp -s "plain/$output.npy" "parts/$output.npy" || fail "with stages the bytes are others"
 
+# As many parts as the devices' speeds ask for: of so little work, one.
+run whole/model.onnx --input x=whole/i0.npy --split x --parts auto -o auto || fail "auto: $(cat out err)"
+close_to "auto/$output.npy"
+if "$bourse" devices --needs 'gemm_fp32 >= 1' --json 2>/dev/null | grep -q '"price_micro"'; then
+    has "$(cat err)" 'parts: 1 on 1 device, about '
+fi
+
 # ---------------------------------------------------------------- an agent is killed in a stage
 cat >staged.yaml <<END
 name: staged
@@ -99,6 +106,7 @@ refused() { # TEXT COMMAND...
 }
 refused '17 is outside 1 to 16' "$bourse" run -y whole/model.onnx --input x=whole/i0.npy --stages 17
 refused 'do not go together' "$bourse" run -y whole/model.onnx --each 'whole/*.npy' --input 'x={in}' --stages 2
+refused 'auto is for models without stages' "$bourse" run -y whole/model.onnx --input x=whole/i0.npy --split x --parts auto --stages 2
 rm whole/weights.bin
 refused 'weights.bin: No such file' "$bourse" run -y whole/model.onnx --input x=whole/i0.npy --stages 2
 market_audit

@@ -162,7 +162,7 @@ static const struct option_spec model_options[] = {
     {"output", 'o', "DIR", "where the outputs go, as .npy files (the current folder)"},
     {"save", 0, "NAME=FILE", "an output and its file (all outputs, NAME.npy); may be repeated"},
     {"split", 0, "NAME", "cut the rows of this input into subtasks; may be repeated"},
-    {"parts", 0, "N", "how many subtasks the rows are cut into"},
+    {"parts", 0, "N", "how many subtasks the rows are cut into, or auto: by the devices' speeds"},
     {"stages", 0, "N", "cut the model itself into N models, which run on devices of their own"},
     {"each", 0, "PATTERN", "one run per file that matches, with --input x={in}; may be repeated"},
     {"yes", 'y', NULL, "do not ask before money is held"},

@@ -7,11 +7,13 @@
 #include "consumer/model/model_cut.h"
 #include "consumer/model/model_file.h"
 #include "consumer/model/model_shapes.h"
+#include "formats/limits.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEEDS_SIZE = 1024 };
+enum { NEEDS_SIZE = 1024, MS_PER_S = 1000 };
 #define LINK_BYTES 300.0e6 /* per second, between broker and agent */
 #define MFLOP 1e6
 
@@ -175,6 +177,13 @@ static bool choose(const struct offers *offers, const struct parts_work *work,
     const int64_t least = (int64_t)(ret_parts->least_flops / MFLOP / file->slots);
     file->parts = ret_parts->parts;
     file->at_most = ret_parts->slots * file->slots;
+    if (file->expect_ms == JOB_ABSENT) { /* on the slowest of the devices */
+        const double part_s = work->flop / file->parts / ret_parts->least_flops +
+                              MODEL_PARTS_OVERHEAD_S + MODEL_PARTS_START_S;
+        file->expect_ms = part_s * MS_PER_S < (double)FORMAT_TIME_MS
+                              ? (int64_t)ceil(part_s * MS_PER_S)
+                              : FORMAT_TIME_MS;
+    }
     return ret_parts->parts == 1 || order_add_least(&file->needs, "gemm_fp32", least) ||
            client_fail(error, BOURSE_USAGE, "needs: too many terms");
 }

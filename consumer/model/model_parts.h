@@ -17,11 +17,12 @@
 #define MODEL_PARTS_OVERHEAD_S 0.050
 #define MODEL_PARTS_START_S 0.100
 
-/* Sets `parts` of a job whose words name the inputs that are split, and its `at_most` unless it has
- * one. Devices that are too slow for a part are kept out by the job's needs. `needs` is what the
- * devices must have, or NULL. Files are relative to `folder`. The rest of the job stays as it is.
- * Without a device that says its speed there is one part, and no device in *ret_parts. Returns
- * false with the error. */
+/* Sets `parts` of a job whose words name the inputs that are split. Sets how many slots it has at a
+ * time, no more than its `at_most`, and what a part is expected to take, unless the job says so.
+ * Devices that are too slow for a part are kept out by the job's needs. `needs` is what the devices
+ * must have, or NULL. Files are relative to `folder`. The rest of the job stays as it is. Without a
+ * device that says its speed there is one part, and no device in *ret_parts. Returns false with the
+ * error. */
 bool model_parts_choose(struct bourse *bourse, const char *needs, const char *folder,
                         struct job_file *file, struct parts *ret_parts, struct bourse_error *error);
 

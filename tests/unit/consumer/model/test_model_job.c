@@ -3,6 +3,7 @@
 #include "base/sha256.h"
 #include "consumer/job/bourse_job.h"
 #include "consumer/model/model_join.h"
+#include "consumer/model/model_staged.h"
 #include "consumer/model/model_stages.h"
 #include "formats/npy.h"
 
@@ -229,6 +230,75 @@ START_TEST(stages_are_tasks_that_pass_arrays_on)
 }
 END_TEST
 
+START_TEST(an_output_on_the_way_is_also_passed_on)
+{
+    struct onnx_writer writer = {.opset = 13};
+    onnx_write_input(&writer, "x", WRITER_FLOAT, "n,3");
+    onnx_write_output(&writer, "a", WRITER_FLOAT, "n,3");
+    onnx_write_output(&writer, "y", WRITER_FLOAT, "n,3");
+    onnx_write_node(&writer, "Neg", "x", "a");
+    onnx_write_node(&writer, "Tanh", "a", "y");
+    struct onnx_bytes model = onnx_write_end(&writer);
+    put("way.onnx", model.at, model.size);
+    onnx_bytes_fini(&model);
+    struct bourse_job *job = build("model: way.onnx\ninputs: {x: a.npy}\nstages: 2\n"
+                                   "outputs: {a: mid.npy, y: end.npy}\n");
+    ck_assert_msg(job != NULL, "%s", error.text);
+    check_words(&job->file->tasks[0].run, "stage-1.onnx -i x=a.npy -o a=mid.npy");
+    check_words(&job->file->tasks[1].run, "stage-2.onnx -i a=mid.npy -o y=end.npy");
+    bourse_job_destroy(&job);
+    job = build("model: way.onnx\ninputs: {x: a.npy}\nstages: 2\noutputs: {y: end.npy}\n");
+    ck_assert_msg(job != NULL, "%s", error.text);
+    check_words(&job->file->tasks[0].run, "stage-1.onnx -i x=a.npy -o a=between-1.npy");
+    bourse_job_destroy(&job);
+}
+END_TEST
+
+/* Reads what a task of this name is in a job with these words of its own. */
+static bool is_stage(const char *name, const char *own, uint32_t *ret_part, uint32_t *ret_parts)
+{
+    char *arguments[] = {"m.onnx", "-i", "x=a.npy", "-o", "y=y.npy", "-p", (char *)own};
+    char *words[] = {"stage-1.onnx"};
+    Bourse__V1__ManifestTask task;
+    Bourse__V1__ManifestSubtask subtask;
+    Bourse__V1__ManifestSubtask *subtasks[] = {&subtask};
+    Bourse__V1__Manifest manifest;
+    bourse__v1__manifest_task__init(&task);
+    bourse__v1__manifest_subtask__init(&subtask);
+    bourse__v1__manifest__init(&manifest);
+    task.name = (char *)name;
+    task.n_arguments = 1;
+    task.arguments = words;
+    subtask.task = &task;
+    manifest.executor = "onnx";
+    manifest.arguments = arguments;
+    manifest.n_arguments = own != NULL ? 7 : 5;
+    manifest.subtasks = subtasks;
+    manifest.n_subtasks = 1;
+    const bool is_one = model_staged_part(&manifest, 0, ret_part, ret_parts);
+    ck_assert(model_staged_is_between(&manifest, 0, "between-3.npy") == is_one);
+    ck_assert(!model_staged_is_between(&manifest, 0, "y.npy"));
+    return is_one;
+}
+
+START_TEST(a_stage_is_known_by_its_name_and_the_words_of_its_job)
+{
+    static const char *const others[] = {"stage-1x",   "stage-01", "stage-0.1", "stage-1.",
+                                         "stage-1.02", "stage",    "stage--1",  "embed"};
+    uint32_t part = 7;
+    uint32_t parts = 7;
+    ck_assert(is_stage("stage-2", NULL, &part, &parts));
+    ck_assert_uint_eq(part, 0);
+    ck_assert_uint_eq(parts, 1);
+    ck_assert(is_stage("stage-16.3", "0/4", &part, &parts));
+    ck_assert_uint_eq(part, 3);
+    ck_assert_uint_eq(parts, 4);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        ck_assert_msg(!is_stage(others[i], "0/4", &part, &parts), "%s", others[i]);
+    }
+}
+END_TEST
+
 START_TEST(the_bytes_of_a_stage_are_made_when_they_are_sent)
 {
     put_long_model();
@@ -333,7 +403,8 @@ END_TEST
 
 SUITE("model_job", begin, end, TEST(what_a_model_needs_and_leaves_follows_from_it),
       TEST(parts_are_an_array_of_subtasks), TEST(what_does_not_fit_the_model_is_refused),
-      TEST(stages_are_tasks_that_pass_arrays_on),
+      TEST(stages_are_tasks_that_pass_arrays_on), TEST(an_output_on_the_way_is_also_passed_on),
+      TEST(a_stage_is_known_by_its_name_and_the_words_of_its_job),
       TEST(the_bytes_of_a_stage_are_made_when_they_are_sent),
       TEST(what_cannot_be_cut_into_stages_is_refused),
       TEST(parts_are_joined_by_rows_and_nothing_is_replaced))

@@ -341,7 +341,8 @@ START_TEST(cases_of_onnx_with_several_nodes_are_the_same_in_stages)
     unsigned tried = 0;
     own_engine_make(&engine);
     if (access(CASES, F_OK) != 0) {
-        (void)printf("no cases: %s is not there; Debian's package libonnx-testdata has it\n",
+        (void)printf("left out: prop_onnx_cut/cases: %s is not there; Debian's package "
+                     "libonnx-testdata has it\n",
                      CASES);
         return;
     }
@@ -490,7 +491,9 @@ START_TEST(onnx_runtime_runs_the_stages_of_random_graphs)
     struct onnx_engine engine;
     struct problem problem = {""};
     if (access(library, R_OK) != 0) {
-        (void)printf("no library of ONNX Runtime: scripts/setup fetches it\n");
+        (void)printf(
+            "left out: prop_onnx_cut/onnxruntime: no library of ONNX Runtime; scripts/setup "
+            "fetches it\n");
         return;
     }
     ck_assert_msg(ort_engine_open(library, &engine, &problem), "%s", problem.text);

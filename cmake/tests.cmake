@@ -172,6 +172,8 @@ endforeach()
 add_executable(onnx-cases tests/programs/onnx_cases.c)
 target_compile_definitions(onnx-cases PRIVATE _GNU_SOURCE)
 target_link_libraries(onnx-cases PRIVATE bourse_flags onnx runtime formats base m)
+add_executable(onnx-blocks tests/programs/onnx_blocks.c tests/support/onnx_writer.c)
+target_link_libraries(onnx-blocks PRIVATE bourse_flags formats base m)
 
 set(fake_wasmtime_parts tests/programs/fake_wasmtime_module.c tests/programs/fake_wasmtime_run.c)
 target_sources(fake-wasmtime PRIVATE ${fake_wasmtime_parts})

@@ -76,6 +76,7 @@ struct job_task {
     struct job_wait *waits;
     size_t wait_count;
     struct requirement *needs; /* NULL: the job's (job_task_needs) */
+    uint32_t stage;            /* of a model in stages, from 1; 0: none. Each has its own slots */
     uint32_t slots;
     uint32_t at_most;
     int64_t limit_ms, term_ms, expect_ms;
@@ -147,6 +148,9 @@ struct job_file {
     /* `split:` and `parts:`: the rows of inputs of the model are cut into so many subtasks; 0: the
      * rows are not cut. */
     uint32_t parts;
+    /* `stages:`: the model is cut into so many models that run one after the other; 0: it is not
+     * cut. */
+    uint32_t stages;
     /* `kernel:`: `run` is the launch of a kernel (formats/kernel/kernel_op.h). */
     bool is_kernel;
     /* The templates hold the program first. There is at least one, but none for a no-op. */

@@ -19,7 +19,7 @@ void job_read_limits(struct yaml_value map, struct job_limits *limits);
  * read by then. */
 void job_kernel_read(struct yaml_value map, struct job_file *job);
 
-/* Reads `model:` with `inputs:`, `outputs:`, `split:` and `parts:` of the root into `run`. */
+/* Reads `model:` with `inputs:`, `outputs:`, `split:`, `parts:` and `stages:` of the root. */
 void job_onnx_read(struct yaml_value root, struct job_file *job);
 
 /* Reads `tasks:`. The job's other fields are read by then, but not yet completed. */

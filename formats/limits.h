@@ -32,7 +32,8 @@ enum {
     FORMAT_TASKS = 65536, /* `tasks:` */
     /* The waits of all tasks together: tasks that they wait for, files that they take. */
     FORMAT_WAITS = 131072,
-    FORMAT_SLOTS = 4096,            /* of one device, and therefore of one subtask */
+    FORMAT_STAGES = 16,  /* of a model: each bids for itself, and a job bids 17 times at most */
+    FORMAT_SLOTS = 4096, /* of one device, and therefore of one subtask */
     FORMAT_PROCESSES = 65536,       /* of one subtask */
     FORMAT_RETRIES = 100,           /* of a subtask, after its own failures or after crashes */
     FORMAT_INTERRUPTIONS = 1000000, /* of a job: interrupted leases */

@@ -480,7 +480,9 @@ static const struct command template_table[] = {
                 "'executor = onnx'`. The names, types and dims of the inputs are compared with the "
                 "model before anything is sent. Weights in other files go with the model. With "
                 "--split and --parts, each subtask takes a part of the rows, which are what stands "
-                "at one index of the first dim. The outputs are joined by rows.\n\n"
+                "at one index of the first dim. The outputs are joined by rows. "
+                "With --stages, the model itself is cut into models that run one behind the other, "
+                "each with its own weights on slots of its own.\n\n"
                 "The word `model` may be left out before a name that ends in .onnx. To run a "
                 "program called model, write `bourse run -- model`."},
 };

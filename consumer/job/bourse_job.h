@@ -29,6 +29,7 @@ struct made_blobs {
 
 struct measured_works;
 struct measured_times;
+struct model_stages;
 
 /* The market's knowledge about the work of a job comes from history.h. */
 struct job_learned {
@@ -98,9 +99,10 @@ struct bourse_job {
     struct tar_limits image_has;
     struct job_program program;
     struct job_start start;
-    struct made_blobs made; /* blobs of a job that have no file */
-    uint64_t subtasks;      /* checks included */
-    uint32_t checks;        /* the last subtasks are checks (result_checks.h) */
+    struct made_blobs made;      /* blobs of a job that have no file */
+    struct model_stages *stages; /* of a model that is cut, which make the blobs; or NULL */
+    uint64_t subtasks;           /* checks included */
+    uint32_t checks;             /* the last subtasks are checks (result_checks.h) */
     /* The quote found a single referee, so the referee checks and computes nothing else. */
     bool spares_referee;
     struct job_power_limits power_limits; /* chosen by the quote (quote_energy.h) */

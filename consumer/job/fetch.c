@@ -9,6 +9,7 @@
 #include "consumer/job/result_checks.h"
 #include "consumer/job/tasks.h"
 #include "consumer/model/model_join.h"
+#include "consumer/model/model_staged.h"
 
 #include "base/cleanup.h"
 #include "base/pattern.h"
@@ -152,6 +153,11 @@ static bool path_of(const struct fetch *fetch, uint32_t index, const struct bour
     const Bourse__V1__Manifest *manifest = fetch->manifest;
     const char *task = tasks_name(manifest, index);
     bool numbered = index < manifest->n_subtasks && manifest->subtasks[index]->has_number;
+    uint32_t part = 0;
+    uint32_t parts = 0;
+    if (model_staged_part(manifest, index, &part, &parts)) { /* as without stages */
+        return place_path(NULL, parts == 1, part, output->name, ret_path);
+    }
     if (task != NULL) {
         return place_path_of_task(task, output->name, ret_path);
     }
@@ -381,6 +387,9 @@ static bool fetch_archive(struct fetch *fetch, uint32_t index, const struct bour
 static bool fetch_output(struct fetch *fetch, const struct bourse_outcome *outcome, size_t i)
 {
     const struct bourse_output *output = &outcome->outputs[i];
+    if (model_staged_is_between(fetch->manifest, outcome->index, output->name)) {
+        return true;
+    }
     CLEANUP(output_pattern_fini) struct output_pattern pattern = {.text = NULL};
     if (!output_pattern_find(fetch->manifest, outcome->index, output->name, &pattern)) {
         return client_fail(fetch->error, BOURSE_LOCAL, "out of memory");

@@ -314,6 +314,19 @@ bool input_list_move(struct input_list *list, struct input_file *file, struct pr
     return true;
 }
 
+bool input_list_add_made(struct input_list *list, const char *shown, const char *name,
+                         const struct hash32 *hash, uint64_t size, struct problem *ret_problem)
+{
+    if (!input_list_add_as(list, shown, name, ret_problem)) {
+        return false;
+    }
+    struct input_file *file = &list->items[list->count - 1];
+    file->hash = *hash;
+    file->size = size;
+    file->is_made = true;
+    return true;
+}
+
 int input_temporary(struct problem *ret_problem)
 {
     const char *folder = getenv("TMPDIR");
@@ -414,6 +427,9 @@ bool input_list_look(const struct input_list *list, size_t from, struct problem 
     bool ok = true;
     for (size_t i = from; ok && i < list->count; i++) {
         uint64_t size = 0;
+        if (list->items[i].is_made) {
+            continue;
+        }
         int fd = input_file_open(&list->items[i], &size, ret_problem);
         ok = fd >= 0;
         if (ok) {
@@ -468,7 +484,7 @@ bool input_list_hash(struct input_list *list, size_t from, struct problem *ret_p
     }
     bool ok = true;
     for (size_t i = from; ok && i < list->count; i++) {
-        ok = hash_file(&list->items[i], buffer, ret_problem);
+        ok = list->items[i].is_made || hash_file(&list->items[i], buffer, ret_problem);
     }
     free(buffer);
     return ok;

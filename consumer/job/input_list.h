@@ -36,6 +36,7 @@ struct input_file {
     /* A temporary file without a name, which the list owns; `path` then only serves messages.
      * 0: none. */
     int held_fd;
+    bool is_made; /* the job makes its bytes (made_blobs), so that it is never opened */
 };
 
 struct input_list {
@@ -63,6 +64,9 @@ bool input_list_add_as(struct input_list *list, const char *path, const char *na
  * names the file in messages. */
 bool input_list_add_held(struct input_list *list, int fd, const char *shown, const char *name,
                          struct problem *ret_problem);
+/* Appends a file whose bytes the job makes. `shown` names it in messages. */
+bool input_list_add_made(struct input_list *list, const char *shown, const char *name,
+                         const struct hash32 *hash, uint64_t size, struct problem *ret_problem);
 /* Appends an archive, whose files are to lie in the work folder. The archive is such a temporary
  * file. */
 #define INPUT_LIST_ARCHIVE "./" /* its name in the manifest */

@@ -10,6 +10,7 @@
 #include "consumer/job/manifest.h"
 #include "consumer/job/program/own_program.h"
 #include "consumer/model/model_job.h"
+#include "consumer/model/model_stages.h"
 #include "formats/kernel/kernel_op.h"
 #include "formats/limits.h"
 #include "formats/tar.h"
@@ -38,6 +39,7 @@ void bourse_job_destroy(struct bourse_job **self)
         job_inputs_fini(job);
         job_file_destroy(&job->file);
         free(job->made.items);
+        model_stages_destroy(&job->stages);
         order_graph_fini(&job->graph);
         free(job->expect_ns);
         measured_times_destroy(&job->learned.times);

@@ -35,6 +35,17 @@ static const char *program_of(const struct job_file *file)
     return file->is_noop ? "noop" : file->run.count > 0 ? file->run.items[0] : "tasks";
 }
 
+/* Counts the files that the job does not make. A made one counts once for all tasks that take
+ * it. */
+static uint64_t count_files(const struct input_list *list)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        count += !list->items[i].is_made;
+    }
+    return count;
+}
+
 void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary *ret_summary)
 {
     *ret_summary = (struct bourse_job_summary){
@@ -42,8 +53,8 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
         .program = program_of(job->file),
         .subtasks = job->subtasks - job->checks,
         .checks = job->checks,
-        .inputs = job->own.count + job->shared.count + job->image.count + job->packed.files -
-                  job->packed.archives - job->listings,
+        .inputs = count_files(&job->own) + job->shared.count + job->image.count +
+                  job->packed.files - job->packed.archives - job->listings,
         .skipped = job->own.skipped,
         .slots = job->file->slots,
         .at_most = job->part_count == 1 ? job->parts[0].at_most : job->file->at_most,
@@ -67,7 +78,8 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
     const struct input_list *lists[] = {&job->own, &job->shared, &job->image};
     for (size_t l = 0; l < 3; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
-            ret_summary->input_bytes += lists[l]->items[i].size;
+            const struct input_file *file = &lists[l]->items[i];
+            ret_summary->input_bytes += file->is_made ? 0 : file->size; /* made: once, below */
         }
     }
     ret_summary->inputs += job->made.count;

@@ -171,7 +171,7 @@ static bool takes(const struct ordering *ordering, const struct kind *kind,
 {
     bool fits = ordering->joins ||
                 (program == NULL ? kind->program_count == 0 : has_program(kind, program));
-    return fits && same_terms(ordering->job, kind->like, task);
+    return fits && kind->like->stage == task->stage && same_terms(ordering->job, kind->like, task);
 }
 
 /* Returns false when there are too many kinds, or too many programs of one kind. */

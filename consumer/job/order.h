@@ -2,7 +2,8 @@
  * it waits for, next to others of its kind, and gets a rank. The header is not installed, and the
  * code is pure.
  *
- * Tasks have one *kind* when the same device, bid and limits do for them. A *part* is a run of one
+ * Tasks have one *kind* when the same device, bid and limits do for them. The stages of a model are
+ * kinds of their own, so that a device stays with its stage. A *part* is a run of one
  * kind, for which the market buys separately; a job may have few parts. Tasks of a kind that are
  * ready together go in the order of the file. The order therefore depends on the file alone. When
  * programs make too many parts, a kind takes only devices that have all its programs. */

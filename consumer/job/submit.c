@@ -108,7 +108,8 @@ static int by_hash(const void *a, const void *b)
                   (*(struct input_file *const *)b)->hash.bytes, sizeof(struct hash32));
 }
 
-/* Returns every file of the job once by content, sorted by hash, or NULL when memory is short. */
+/* Returns every file of the job once by content, sorted by hash, without those that are made.
+ * Returns NULL when memory is short. */
 static struct input_file **unique_files(const struct bourse_job *job, size_t *ret_count)
 {
     const struct input_list *lists[] = {&job->own, &job->shared, &job->image, &job->found};
@@ -124,7 +125,9 @@ static struct input_file **unique_files(const struct bourse_job *job, size_t *re
     count = 0;
     for (size_t l = 0; l < list_count; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
-            files[count++] = &lists[l]->items[i];
+            if (!lists[l]->items[i].is_made) {
+                files[count++] = &lists[l]->items[i];
+            }
         }
     }
     qsort(files, count, sizeof *files, by_hash);

@@ -19,7 +19,7 @@ struct checking {
     struct problem *problem;
 };
 
-static const struct input_file *find_file(const struct input_list *list, struct onnx_span name)
+const struct input_file *model_check_find(const struct input_list *list, struct onnx_span name)
 {
     for (size_t i = 0; i < list->count; i++) {
         if (onnx_span_is(name, list->items[i].name)) {
@@ -91,13 +91,7 @@ static bool check_outputs(const struct checking *checking)
 
 /* ---------------------------------------------------------------- files */
 
-struct array {
-    enum onnx_type type;
-    uint32_t rank;
-    int64_t dims[ONNX_RANK_MOST];
-};
-
-static bool read_npy(int fd, uint64_t size, struct array *array, struct problem *problem)
+static bool read_npy(int fd, uint64_t size, struct model_array *array, struct problem *problem)
 {
     struct npy npy;
     uint8_t *head = malloc(NPY_PREFIX_BYTES);
@@ -112,7 +106,7 @@ static bool read_npy(int fd, uint64_t size, struct array *array, struct problem 
     return good;
 }
 
-static bool read_raw(const struct onnx_words_file *input, uint64_t size, struct array *array,
+static bool read_raw(const struct onnx_words_file *input, uint64_t size, struct model_array *array,
                      struct problem *problem)
 {
     uint64_t bytes = (uint64_t)onnx_type_bytes(input->type);
@@ -130,10 +124,31 @@ static bool read_raw(const struct onnx_words_file *input, uint64_t size, struct 
     return bytes == size;
 }
 
+bool model_check_array(const struct onnx_words_file *input, const struct input_file *file,
+                       struct model_array *ret_array, struct problem *ret_problem)
+{
+    struct model_array array = {.type = ONNX_UNDEFINED};
+    struct problem why = {""};
+    uint64_t size = 0;
+    const int fd = input_file_open(file, &size, ret_problem);
+    if (fd < 0) {
+        return false;
+    }
+    const bool good =
+        input->is_raw ? read_raw(input, size, &array, &why) : read_npy(fd, size, &array, &why);
+    (void)close(fd);
+    if (!good) {
+        problem_set(ret_problem, "%.150s: %.330s", input_shown(file->name).text, why.text);
+        return false;
+    }
+    *ret_array = array;
+    return true;
+}
+
 /* Compares one part of the rows with what the model takes. The first and the last part are the
  * smallest and the largest. */
 static bool check_rows(struct checking *checking, const struct onnx_port *port,
-                       const struct array *array, struct problem *problem)
+                       const struct model_array *array, struct problem *problem)
 {
     const uint32_t parts = checking->job->file->parts;
     if (array->rank == 0 || array->dims[0] < parts) {
@@ -147,7 +162,7 @@ static bool check_rows(struct checking *checking, const struct onnx_port *port,
     }
     checking->rows = array->dims[0];
     for (uint32_t i = 0; i < 2; i++) {
-        struct array part = *array;
+        struct model_array part = *array;
         int64_t first = 0;
         onnx_words_rows(array->dims[0], i == 0 ? 0 : parts - 1, parts, &first, &part.dims[0]);
         if (!onnx_interface_fits(port, part.type, part.rank, part.dims, problem)) {
@@ -163,19 +178,14 @@ static bool check_file(struct checking *checking, const struct onnx_words_file *
     const struct onnx_interface *interface = checking->model->interface;
     const struct onnx_port *port = &interface->inputs[onnx_interface_find(
         interface->inputs, interface->input_count, input->name)];
-    struct array array = {.type = ONNX_UNDEFINED};
+    struct model_array array;
     struct problem why = {""};
-    uint64_t size = 0;
-    const int fd = input_file_open(file, &size, checking->problem);
-    if (fd < 0) {
+    if (!model_check_array(input, file, &array, checking->problem)) {
         return false;
     }
-    bool good =
-        input->is_raw ? read_raw(input, size, &array, &why) : read_npy(fd, size, &array, &why);
-    (void)close(fd);
-    good = good && (input->is_split && checking->job->file->parts > 0
-                        ? check_rows(checking, port, &array, &why)
-                        : onnx_interface_fits(port, array.type, array.rank, array.dims, &why));
+    const bool good = input->is_split && checking->job->file->parts > 0
+                          ? check_rows(checking, port, &array, &why)
+                          : onnx_interface_fits(port, array.type, array.rank, array.dims, &why);
     if (!good) {
         problem_set(checking->problem, "%.150s: %.330s", input_shown(file->name).text, why.text);
     }
@@ -196,7 +206,7 @@ static bool check_input(struct checking *checking, const struct onnx_words_file 
     if (memchr(input->file.at, '{', input->file.size) != NULL) {
         return true;
     }
-    const struct input_file *file = find_file(&job->shared, input->file);
+    const struct input_file *file = model_check_find(&job->shared, input->file);
     if (file == NULL) {
         problem_set(checking->problem, "'%s' is none of the job's files: add it to them (files:)",
                     onnx_label(input->file).text);
@@ -214,7 +224,7 @@ bool model_check_job(const struct bourse_job *job, struct problem *ret_problem)
         return false;
     }
     const struct onnx_span name = {(const uint8_t *)run->items[0], strlen(run->items[0])};
-    const struct input_file *file = find_file(&job->shared, name);
+    const struct input_file *file = model_check_find(&job->shared, name);
     if (file == NULL) {
         return true; /* a placeholder, or a continued job, whose files are with the broker */
     }

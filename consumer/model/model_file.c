@@ -3,6 +3,7 @@
 #include "consumer/job/input_list.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +20,14 @@ void model_file_close(struct model_file **self)
         free(model);
         *self = NULL;
     }
+}
+
+bool model_file_path(const char *folder, const char *name, char ret_path[MODEL_FILE_PATH_SIZE])
+{
+    const int length = name[0] == '/'
+                           ? snprintf(ret_path, MODEL_FILE_PATH_SIZE, "%s", name)
+                           : snprintf(ret_path, MODEL_FILE_PATH_SIZE, "%s/%s", folder, name);
+    return length > 0 && length < MODEL_FILE_PATH_SIZE;
 }
 
 static bool map(struct model_file *model, const char *path, struct problem *problem)

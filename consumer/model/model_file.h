@@ -21,4 +21,8 @@ struct model_file {
 struct model_file *model_file_open(const char *path, struct problem *ret_problem);
 void model_file_close(struct model_file **self);
 
+/* Writes the path of a name in a job's folder. Returns false when it is too long. */
+enum { MODEL_FILE_PATH_SIZE = 4096 };
+bool model_file_path(const char *folder, const char *name, char ret_path[MODEL_FILE_PATH_SIZE]);
+
 #endif

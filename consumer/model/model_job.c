@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "consumer/job/input_list.h"
 #include "consumer/model/model_file.h"
+#include "consumer/model/model_stages.h"
 #include "formats/limits.h"
 #include "formats/onnx/onnx_words.h"
 
@@ -21,14 +22,6 @@ struct settling {
     struct job_strings run;  /* the new words */
     struct problem *problem;
 };
-
-bool model_job_path(const char *folder, const char *name, char ret_path[MODEL_JOB_PATH_SIZE])
-{
-    const int length = name[0] == '/'
-                           ? snprintf(ret_path, MODEL_JOB_PATH_SIZE, "%s", name)
-                           : snprintf(ret_path, MODEL_JOB_PATH_SIZE, "%s/%s", folder, name);
-    return length > 0 && length < MODEL_JOB_PATH_SIZE;
-}
 
 static bool has_holes(const char *text)
 {
@@ -77,12 +70,12 @@ static bool add_weights(struct settling *settling, const struct onnx_interface *
     for (size_t i = 0; i < interface->file_count; i++) {
         const struct onnx_interface_file *file = &interface->files[i];
         char path[FORMAT_PATH_BYTES + 1];
-        char whole[MODEL_JOB_PATH_SIZE];
+        char whole[MODEL_FILE_PATH_SIZE];
         uint64_t size = 0;
         const int length = snprintf(path, sizeof path, "%.*s%.*s", (int)before, model,
                                     (int)file->path.size, (const char *)file->path.at);
         if (length < 0 || (size_t)length >= sizeof path ||
-            !model_job_path(settling->folder, path, whole)) {
+            !model_file_path(settling->folder, path, whole)) {
             return fail(settling, "the path of a file of weights is too long");
         }
         const int fd = input_open(whole, &size, settling->problem);
@@ -211,13 +204,13 @@ static bool settle(struct settling *settling)
 {
     CLEANUP(model_file_close) struct model_file *model = NULL;
     const char *name = settling->words.model;
-    char path[MODEL_JOB_PATH_SIZE];
+    char path[MODEL_FILE_PATH_SIZE];
     if (has_holes(name)) {
         return settling->words.output_count > 0
                    ? settle_with(settling, NULL)
                    : fail(settling, "a model that a placeholder names needs `outputs`");
     }
-    if (!model_job_path(settling->folder, name, path)) {
+    if (!model_file_path(settling->folder, name, path)) {
         return fail(settling, "the path of the model is too long");
     }
     model = model_file_open(path, settling->problem);
@@ -241,6 +234,9 @@ bool model_job_settle(struct bourse_job *job, const char *folder, struct problem
         file->run = settling.run;
         settling.run = old;
     }
+    const bool is_staged =
+        good &&
+        (file->stages <= 1 || model_stages_settle(job, folder, &settling.words, settling.problem));
     job_strings_fini(&settling.run);
-    return good;
+    return is_staged;
 }

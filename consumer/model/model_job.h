@@ -15,12 +15,9 @@
  * does one with tasks, whose words are complete. Adds to `files` the model, its files of weights
  * and the files of inputs; to `run` an output for each of the model's, unless the words have some;
  * and each file of an output to `outputs`. With `parts`, the job becomes an array of as many
- * subtasks. Paths are relative to `folder`. Returns false with the problem; the job is then of no
+ * subtasks. With `stages`, it becomes a job of tasks (model_stages.h). Paths are relative to
+ * `folder`. Returns false with the problem; the job is then of no
  * use. */
 bool model_job_settle(struct bourse_job *job, const char *folder, struct problem *ret_problem);
-
-/* Writes the path of a name in a job's folder. Returns false when it is too long. */
-enum { MODEL_JOB_PATH_SIZE = 4096 };
-bool model_job_path(const char *folder, const char *name, char ret_path[MODEL_JOB_PATH_SIZE]);
 
 #endif

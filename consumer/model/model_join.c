@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "consumer/job/input_list.h"
 #include "consumer/job/place.h"
+#include "consumer/model/model_staged.h"
 #include "formats/npy.h"
 #include "formats/onnx/onnx_words.h"
 #include "runtime/files.h"
@@ -207,6 +208,13 @@ static uint32_t parts_of(const Bourse__V1__Manifest *manifest, struct onnx_words
         !onnx_words_read((const char *const *)manifest->arguments, manifest->n_arguments, true,
                          ret_words, &ignored)) {
         return 0;
+    }
+    const bool has_tasks = manifest->n_subtasks > 0 && manifest->subtasks[0]->task != NULL;
+    uint32_t part = 0;
+    uint32_t parts = 0;
+    if (has_tasks) {
+        const bool is_staged = model_staged_part(manifest, 0, &part, &parts);
+        return is_staged && ret_words->parts > 0 ? parts : 0;
     }
     return ret_words->parts > 0 ? manifest->subtask_count : 0;
 }

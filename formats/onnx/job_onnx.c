@@ -1,6 +1,6 @@
-/* The keys `model`, `inputs`, `split` and `parts` of a job file are read here, and made into the
- * words of onnx_words.h. The job's `run` holds these words. The consumer reads the model, and adds
- * its files and its outputs to those of the job (consumer/model/model_job.h). */
+/* The keys `model`, `inputs`, `split`, `parts` and `stages` of a job file are read here, and made
+ * into the words of onnx_words.h. The job's `run` holds these words. The consumer reads the model,
+ * and adds its files and its outputs to those of the job (consumer/model/model_job.h). */
 #include "formats/job_internal.h"
 #include "formats/job_keys.h"
 #include "formats/limits.h"
@@ -86,6 +86,7 @@ void job_onnx_read(struct yaml_value root, struct job_file *job)
     const char *name = yaml_text(model, FORMAT_PATH_BYTES, NULL);
     job->is_onnx = true;
     job->run_line = yaml_line(model);
+    job->stages = (uint32_t)yaml_integer(yaml_key(root, "stages"), 1, FORMAT_STAGES, 0);
     if (name != NULL && add_word(model, job, name) &&
         add_files(yaml_key(root, "inputs"), true, job) &&
         add_files(yaml_key(root, "outputs"), false, job)) {
@@ -115,6 +116,9 @@ bool job_onnx_check(const struct job_file *job, struct job_fault *fault)
     if (job->parts > 0 && job->source != TEMPLATE_ONE) {
         return FAULT(fault, "parts", 0,
                      "a model whose inputs are split has no each, array and lines");
+    }
+    if (job->stages > 0 && job->source != TEMPLATE_ONE) {
+        return FAULT(fault, "stages", 0, "a model in stages has no each, array and lines");
     }
     return onnx_words_read((const char *const *)job->run.items, job->run.count, true, &words,
                            &fault->what);

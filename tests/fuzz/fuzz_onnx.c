@@ -1,6 +1,8 @@
 /* ONNX models: what is read refers to itself alone; what is inferred has shapes whose figures fit;
- * and what is counted becomes steps that flow forward and hold all weights. */
+ * what is counted becomes steps that flow forward and hold all weights; and stages are models. */
+#include "consumer/model/model_cut.h"
 #include "consumer/model/model_steps.h"
+#include "formats/onnx/onnx_cut.h"
 #include "formats/onnx/onnx_infer.h"
 #include "formats/onnx/onnx_interface.h"
 
@@ -9,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { DIMS_BOUND = 16, DIM = 3 };
+enum { DIMS_BOUND = 16, DIM = 3, STAGE_BOUND = 1 << 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -91,6 +94,58 @@ static void check_plan(const struct onnx_model *model, const struct onnx_shapes 
     model_plan_destroy(&plan);
 }
 
+/* Weights in other files are zeros. */
+static bool read_zeros(void *context, struct onnx_span path, uint64_t offset, size_t length,
+                       uint8_t *ret_bytes)
+{
+    (void)context;
+    (void)path;
+    (void)offset;
+    memset(ret_bytes, 0, length);
+    return true;
+}
+
+/* A stage is a model that can be read, with the nodes that it was given. */
+static void check_stage(const struct onnx_stage *stage)
+{
+    struct onnx_model *model = NULL;
+    uint8_t *bytes = stage->size <= STAGE_BOUND ? malloc(stage->size + 1) : NULL;
+    if (bytes == NULL) {
+        return;
+    }
+    assert(onnx_cut_read(stage, 0, stage->size, read_zeros, NULL, bytes));
+    assert(onnx_read(bytes, stage->size, &model, NULL) == ONNX_OK);
+    assert(model->output_count >= 1);
+    onnx_destroy(&model);
+    free(bytes);
+}
+
+static void check_cut(const uint8_t *data, size_t size, const struct onnx_model *model,
+                      const struct onnx_shapes *shapes, uint32_t stages)
+{
+    struct model_cut choice;
+    struct onnx_cut *cut = NULL;
+    struct problem problem = {""};
+    if (!model_cut_choose(model, shapes, stages, &choice, &problem)) {
+        assert(problem.text[0] != '\0');
+        return;
+    }
+    const struct onnx_cut_input input = {.bytes = {data, size},
+                                         .model = model,
+                                         .shapes = shapes,
+                                         .stage_of = choice.stage_of,
+                                         .stage_count = stages};
+    if (onnx_cut_make(&input, &cut, &problem) == ONNX_OK) {
+        for (uint32_t i = 0; i < stages; i++) {
+            check_stage(&cut->stages[i]);
+        }
+    } else {
+        assert(problem.text[0] != '\0');
+    }
+    onnx_cut_destroy(&cut);
+    model_cut_fini(&choice);
+}
+
 static bool is_within(struct onnx_span span, const uint8_t *data, size_t size)
 {
     return span.size == 0 || (span.at >= data && span.size <= size - (size_t)(span.at - data));
@@ -131,6 +186,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (onnx_infer(&input, &shapes, &problem) == ONNX_OK) {
         check_shapes(model, shapes);
         check_plan(model, shapes);
+        check_cut(data, size, model, shapes, 1);
+        check_cut(data, size, model, shapes, 3);
     } else {
         assert(problem.text[0] != '\0');
     }

@@ -2,6 +2,7 @@
  * first. */
 #include "consumer/command/job/offer.h"
 #include "consumer/command/market/challenged_show.h"
+#include "consumer/command/model/stages_show.h"
 #include "consumer/command/plan/plan_dag.h"
 #include "consumer/command/plan/work.h"
 #include "consumer/command/show.h"
@@ -411,6 +412,7 @@ bool offer_show_short(FILE *to, const struct offer *offer, bool with_job)
 void offer_show_job(FILE *to, const struct offer *offer)
 {
     show_plan(to, &offer->summary);
+    stages_show(to, offer->job);
 }
 
 void offer_show_quote(FILE *to, const struct offer *offer)
@@ -496,7 +498,9 @@ json_t *offer_json(const struct offer *offer)
 {
     json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote), "budget_micro",
                               (json_int_t)offer->budget_micro);
-    (void)json_object_set_new(value, "plan", json_summary(&offer->summary));
+    json_t *plan = json_summary(&offer->summary);
+    stages_add_json(plan, offer->job);
+    (void)json_object_set_new(value, "plan", plan);
     (void)json_object_set_new(value, "spread", json_spread(&offer->summary, &offer->quote));
     return value;
 }

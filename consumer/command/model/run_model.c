@@ -4,10 +4,15 @@
 #include "consumer/command/job/run_end.h"
 #include "consumer/command/show.h"
 #include "consumer/job/job_build.h"
+#include "consumer/model/model_parts.h"
+#include "formats/limits.h"
 #include "formats/onnx/onnx_words.h"
 
+#include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,10 +51,52 @@ static bool make_words(const struct invocation *invocation, struct model_words *
            add_given(invocation, "split", split, words);
 }
 
+static bool is_auto(const struct invocation *invocation)
+{
+    return strcmp(option_text(invocation, "parts", ""), "auto") == 0;
+}
+
+/* Says one part for "auto", until the market is asked. */
+static void set_one_part(struct invocation *invocation)
+{
+    for (size_t i = 0; i < invocation->given_count; i++) {
+        if (strcmp(invocation->given[i].name, "parts") == 0) {
+            invocation->given[i].value = "1";
+        }
+    }
+}
+
+/* Chooses the parts by the devices on the market, and says what was chosen. */
+static bool choose_parts(struct invocation *invocation, struct job_file *file, int *ret_status)
+{
+    struct parts parts;
+    struct bourse_error error;
+    if (!command_connect(invocation, ret_status)) {
+        return false;
+    }
+    if (!model_parts_choose(invocation->bourse, option_text(invocation, "needs", NULL), ".", file,
+                            &parts, &error)) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    if (!invocation->quiet && parts.device_count > 0) {
+        (void)fprintf(stderr, "parts: %" PRIu32 " on %zu device%s, about %s", parts.parts,
+                      parts.device_count, text_plural((uint32_t)parts.device_count),
+                      cell_duration_ns((int64_t)(parts.finish_s * (double)NS_PER_S)));
+        if (parts.parts > 1) {
+            (void)fprintf(stderr, ", and in one part %s",
+                          cell_duration_ns((int64_t)(parts.single_s * (double)NS_PER_S)));
+        }
+        (void)fputc('\n', stderr);
+    }
+    return true;
+}
+
 /* Makes the job's file. Returns NULL after a message. */
 static struct job_file *make_file(struct invocation *invocation)
 {
     struct model_words words = {.count = 0};
+    int64_t stages = 0;
     if (invocation->word_count != 1) {
         (void)complain(invocation, BOURSE_USAGE,
                        "run model needs MODEL.onnx --input NAME=FILE; see `bourse help run model`");
@@ -60,15 +107,33 @@ static struct job_file *make_file(struct invocation *invocation)
                        "--split and --parts stand together, as in --split x --parts 4");
         return NULL;
     }
+    if (is_auto(invocation) && option_given(invocation, "stages")) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "--parts auto is for models without stages: give a number");
+        return NULL;
+    }
+    if (option_given(invocation, "stages") && option_given(invocation, "each")) {
+        (void)complain(invocation, BOURSE_USAGE, "--stages and --each do not go together");
+        return NULL;
+    }
+    if (!option_count(invocation, "stages", 1, FORMAT_STAGES, &stages)) {
+        return NULL;
+    }
     if (!make_words(invocation, &words)) {
         (void)complain(invocation, BOURSE_USAGE, "--input, --save and --split: at most %d of each",
                        ONNX_WORDS_FILES);
         return NULL;
     }
+    if (is_auto(invocation)) {
+        set_one_part(invocation);
+    }
     invocation->words = words.items;
     invocation->word_count = words.count;
     struct job_file *file = job_from_arguments(invocation);
     invocation->word_count = 0; /* the words end with this function */
+    if (file != NULL) {
+        file->stages = (uint32_t)stages;
+    }
     return file;
 }
 
@@ -82,15 +147,21 @@ int command_model(struct invocation *invocation)
         !option_duration_ms(invocation, "wait-at-most", &ignored)) {
         return BOURSE_USAGE;
     }
+    const bool chooses = is_auto(invocation);
     struct job_file *file = make_file(invocation);
     if (file == NULL) {
         return BOURSE_USAGE;
+    }
+    if (chooses && !choose_parts(invocation, file, &status)) {
+        job_file_destroy(&file);
+        return status;
     }
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
     if (!job_build(file, ".", NULL, &job, &error)) {
         return complain_with(invocation, &error);
     }
-    if (!command_connect(invocation, &status) || !offer_and_place(invocation, job, id, &status)) {
+    if ((!chooses && !command_connect(invocation, &status)) ||
+        !offer_and_place(invocation, job, id, &status)) {
         return status;
     }
     return run_end_wait(invocation, job, id, true);

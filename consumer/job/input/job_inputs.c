@@ -4,6 +4,7 @@
 #include "consumer/client/client.h"
 #include "consumer/job/input/input_folder.h"
 #include "consumer/job/program/own_program.h"
+#include "consumer/model/model_stages.h"
 #include "formats/limits.h"
 #include "formats/tar.h"
 #include "protocol/limits.h"
@@ -103,6 +104,7 @@ static bool find_task_inputs(struct bourse_job *job, const char *folder, const c
         job->own_of[i] = job->own.count;
         if (!expand_files(folder, &file->tasks[i].files, FORMAT_SHARED_FILES, &job->own,
                           tree_of(job, &job->own_trees[i]), &problem) ||
+            !model_stages_add(job, i, &problem) ||
             !input_list_look(&job->own, job->own_of[i], &problem)) {
             return job_inputs_failed(file_name, file->tasks[i].line, "files", &problem, error);
         }
@@ -186,7 +188,7 @@ static bool hash_task_files(struct bourse_job *job, struct problem *ret_problem)
         qsort(files, job->own.count, sizeof *files, by_path);
     }
     for (size_t i = 0; good && i < job->own.count; i++) {
-        if (i > 0 && strcmp(files[i - 1]->path, files[i]->path) == 0) {
+        if (i > 0 && !files[i]->is_made && strcmp(files[i - 1]->path, files[i]->path) == 0) {
             files[i]->hash = files[i - 1]->hash;
             files[i]->size = files[i - 1]->size;
             files[i]->is_executable = files[i - 1]->is_executable;

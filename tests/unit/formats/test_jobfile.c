@@ -71,7 +71,7 @@ START_TEST(every_field_and_key_is_described)
         "array",       "lines",      "files",         "image",       "run",    "env",     "stdin",
         "outputs",     "limit",      "term",          "expect",      "limits", "verify",  "retries",
         "crash_limit", "good_till",  "interruptions", "error_limit", "tasks",  "after",   "from",
-        "order",       "checkpoint", "model",         "inputs",      "split",  "parts"};
+        "order",       "checkpoint", "model",         "inputs",      "split",  "parts",   "stages"};
     size_t count;
     const struct requirement_field *fields = requirement_fields(&count);
     for (int manual = 0; manual < 2; manual++) {

@@ -1,7 +1,10 @@
 /* The tests build jobs of models in a folder: which words and files follow from a model, what is
  * refused before anything is sent, and how parts of an output are joined. */
+#include "base/sha256.h"
 #include "consumer/job/bourse_job.h"
 #include "consumer/model/model_join.h"
+#include "consumer/model/model_staged.h"
+#include "consumer/model/model_stages.h"
 #include "formats/npy.h"
 
 #include "tests/support/onnx_writer.h"
@@ -160,6 +163,183 @@ START_TEST(what_does_not_fit_the_model_is_refused)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- stages */
+
+/* y = Relu(x w) + z, a = x w as an output on the way, with w in "weights.bin". */
+static void put_long_model(void)
+{
+    struct onnx_writer writer = {.opset = 13};
+    onnx_write_input(&writer, "x", WRITER_FLOAT, "n,3");
+    onnx_write_input(&writer, "z", WRITER_FLOAT, "4");
+    onnx_write_output(&writer, "y", WRITER_FLOAT, "n,4");
+    onnx_write_weights(&writer, "w", "3,4");
+    onnx_write_node(&writer, "MatMul", "x w", "a");
+    onnx_write_node(&writer, "Relu", "a", "b");
+    onnx_write_node(&writer, "Add", "b z", "y");
+    struct onnx_bytes model = onnx_write_end(&writer);
+    put("long.onnx", model.at, model.size);
+    onnx_bytes_fini(&model);
+    put_array("z.npy", 1, 4, 0);
+}
+
+static void check_words(const struct job_strings *run, const char *wanted)
+{
+    char text[512] = "";
+    for (size_t i = 0; i < run->count; i++) {
+        const size_t used = strlen(text);
+        (void)snprintf(text + used, sizeof text - used, "%s%s", i > 0 ? " " : "", run->items[i]);
+    }
+    ck_assert_str_eq(text, wanted);
+}
+
+START_TEST(stages_are_tasks_that_pass_arrays_on)
+{
+    static const uint8_t four[16];
+    put_long_model();
+    put("z.bin", four, sizeof four);
+    struct bourse_job *job = build("model: long.onnx\ninputs: {x: a.npy, z: 'z.bin:float32[4]'}\n"
+                                   "split: x\nparts: 3\nstages: 3\nat_most: 7\nexpect: 10s\n");
+    ck_assert_msg(job != NULL, "%s", error.text);
+    ck_assert_uint_eq(job->subtasks, 9);
+    ck_assert_uint_eq(job->part_count, 3); /* each stage has its own slots */
+    ck_assert_uint_eq(model_stages_count(job), 3);
+    const struct job_task *tasks = job->file->tasks;
+    ck_assert_str_eq(tasks[3].name, "stage-1.1");
+    check_words(&tasks[3].run, "stage-1.onnx -i x=a.npy -s x -p 1/3 -o a=between-3.npy");
+    check_words(&tasks[4].run, "stage-2.onnx -i a=between-3.npy -o b=between-4.npy");
+    check_words(&tasks[5].run, "stage-3.onnx -i z=z.bin:float32[4] -i b=between-4.npy -o y=y.npy");
+    ck_assert_uint_eq(tasks[4].wait_count, 1);
+    ck_assert_uint_eq(tasks[4].waits[0].task, 3);
+    ck_assert_str_eq(tasks[5].waits[0].name, "between-4.npy");
+    ck_assert_uint_eq(tasks[3].at_most, 2);
+    ck_assert_int_gt(tasks[3].expect_ms, tasks[4].expect_ms);
+    ck_assert_int_le(tasks[3].expect_ms + tasks[4].expect_ms + tasks[5].expect_ms, 10002);
+    check_words(&job->file->run,
+                "long.onnx -i x=a.npy -i z=z.bin:float32[4] -s x -o y=y.npy -p 0/3");
+    /* Each task has its stage's model, whose bytes the job makes, and the arrays that it takes. */
+    ck_assert_uint_eq(job->made.count, 3);
+    ck_assert_uint_eq(job->own_of[4] - job->own_of[3], 2);
+    const struct input_file *made = &job->own.items[job->own_of[3] + 1];
+    ck_assert_str_eq(made->name, "stage-1.onnx");
+    ck_assert(made->is_made);
+    ck_assert(hash32_equal(&made->hash, &job->made.items[0].hash));
+    ck_assert(!hash32_equal(&job->made.items[0].hash, &job->made.items[1].hash));
+    ck_assert_uint_eq(model_stages_at(job, 0).weight_bytes, 48);
+    ck_assert_uint_eq(model_stages_at(job, 0).left_bytes, 32); /* of two rows */
+    bourse_job_destroy(&job);
+}
+END_TEST
+
+START_TEST(an_output_on_the_way_is_also_passed_on)
+{
+    struct onnx_writer writer = {.opset = 13};
+    onnx_write_input(&writer, "x", WRITER_FLOAT, "n,3");
+    onnx_write_output(&writer, "a", WRITER_FLOAT, "n,3");
+    onnx_write_output(&writer, "y", WRITER_FLOAT, "n,3");
+    onnx_write_node(&writer, "Neg", "x", "a");
+    onnx_write_node(&writer, "Tanh", "a", "y");
+    struct onnx_bytes model = onnx_write_end(&writer);
+    put("way.onnx", model.at, model.size);
+    onnx_bytes_fini(&model);
+    struct bourse_job *job = build("model: way.onnx\ninputs: {x: a.npy}\nstages: 2\n"
+                                   "outputs: {a: mid.npy, y: end.npy}\n");
+    ck_assert_msg(job != NULL, "%s", error.text);
+    check_words(&job->file->tasks[0].run, "stage-1.onnx -i x=a.npy -o a=mid.npy");
+    check_words(&job->file->tasks[1].run, "stage-2.onnx -i a=mid.npy -o y=end.npy");
+    bourse_job_destroy(&job);
+    job = build("model: way.onnx\ninputs: {x: a.npy}\nstages: 2\noutputs: {y: end.npy}\n");
+    ck_assert_msg(job != NULL, "%s", error.text);
+    check_words(&job->file->tasks[0].run, "stage-1.onnx -i x=a.npy -o a=between-1.npy");
+    bourse_job_destroy(&job);
+}
+END_TEST
+
+/* Reads what a task of this name is in a job with these words of its own. */
+static bool is_stage(const char *name, const char *own, uint32_t *ret_part, uint32_t *ret_parts)
+{
+    char *arguments[] = {"m.onnx", "-i", "x=a.npy", "-o", "y=y.npy", "-p", (char *)own};
+    char *words[] = {"stage-1.onnx"};
+    Bourse__V1__ManifestTask task;
+    Bourse__V1__ManifestSubtask subtask;
+    Bourse__V1__ManifestSubtask *subtasks[] = {&subtask};
+    Bourse__V1__Manifest manifest;
+    bourse__v1__manifest_task__init(&task);
+    bourse__v1__manifest_subtask__init(&subtask);
+    bourse__v1__manifest__init(&manifest);
+    task.name = (char *)name;
+    task.n_arguments = 1;
+    task.arguments = words;
+    subtask.task = &task;
+    manifest.executor = "onnx";
+    manifest.arguments = arguments;
+    manifest.n_arguments = own != NULL ? 7 : 5;
+    manifest.subtasks = subtasks;
+    manifest.n_subtasks = 1;
+    const bool is_one = model_staged_part(&manifest, 0, ret_part, ret_parts);
+    ck_assert(model_staged_is_between(&manifest, 0, "between-3.npy") == is_one);
+    ck_assert(!model_staged_is_between(&manifest, 0, "y.npy"));
+    return is_one;
+}
+
+START_TEST(a_stage_is_known_by_its_name_and_the_words_of_its_job)
+{
+    static const char *const others[] = {"stage-1x",   "stage-01", "stage-0.1", "stage-1.",
+                                         "stage-1.02", "stage",    "stage--1",  "embed"};
+    uint32_t part = 7;
+    uint32_t parts = 7;
+    ck_assert(is_stage("stage-2", NULL, &part, &parts));
+    ck_assert_uint_eq(part, 0);
+    ck_assert_uint_eq(parts, 1);
+    ck_assert(is_stage("stage-16.3", "0/4", &part, &parts));
+    ck_assert_uint_eq(part, 3);
+    ck_assert_uint_eq(parts, 4);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        ck_assert_msg(!is_stage(others[i], "0/4", &part, &parts), "%s", others[i]);
+    }
+}
+END_TEST
+
+START_TEST(the_bytes_of_a_stage_are_made_when_they_are_sent)
+{
+    put_long_model();
+    struct bourse_job *job =
+        build("model: long.onnx\ninputs: {x: a.npy, z: 'w.bin:float32[4]'}\nstages: 2\n");
+    ck_assert_ptr_null(job); /* w.bin is not there */
+    ck_assert_ptr_nonnull(strstr(error.text, "w.bin"));
+    put("w.bin", (uint8_t[16]){0}, 16);
+    job = build("model: long.onnx\ninputs: {x: a.npy, z: 'w.bin:float32[4]'}\nstages: 2\n");
+    ck_assert_msg(job != NULL, "%s", error.text);
+    ck_assert_str_eq(job->file->tasks[1].name, "stage-2");
+    uint8_t *bytes = malloc(job->made.items[0].size);
+    struct problem problem;
+    ck_assert_ptr_nonnull(bytes);
+    ck_assert(job->made.read(job->made.context, 0, 0, job->made.items[0].size, bytes, &problem));
+    const struct hash32 hash = sha256_of(bytes, job->made.items[0].size);
+    ck_assert(hash32_equal(&hash, &job->made.items[0].hash));
+    free(bytes);
+    bourse_job_destroy(&job);
+}
+END_TEST
+
+START_TEST(what_cannot_be_cut_into_stages_is_refused)
+{
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        {"model: m.onnx\ninputs: {x: a.npy}\nstages: 2\n",
+         "cannot be cut into stages: it has places for 0 cuts, and 2 stages need 1"},
+        {"model: m.onnx\ninputs: {x: a.npy}\nstages: 17\n", "17 is too large; the most is 16"},
+        {"model: m.onnx\neach: a.npy\ninputs: {x: '{in}'}\nstages: 2\n", "no each"},
+        {"run: [ls]\nstages: 2\n", "needs a model beside it"},
+        {"model: m.onnx\ninputs: {x: wide.npy}\nstages: 2\n", "float32[6,4], and the model"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ck_assert_ptr_null(build(cases[i].text));
+        ck_assert_msg(strstr(error.text, cases[i].why) != NULL, "%s", error.text);
+    }
+}
+END_TEST
+
 /* ---------------------------------------------------------------- parts of an output */
 
 static char *words[] = {(char[]){"m.onnx"}, (char[]){"-o"}, (char[]){"y=y.npy"}, (char[]){"-p"},
@@ -223,4 +403,8 @@ END_TEST
 
 SUITE("model_job", begin, end, TEST(what_a_model_needs_and_leaves_follows_from_it),
       TEST(parts_are_an_array_of_subtasks), TEST(what_does_not_fit_the_model_is_refused),
+      TEST(stages_are_tasks_that_pass_arrays_on), TEST(an_output_on_the_way_is_also_passed_on),
+      TEST(a_stage_is_known_by_its_name_and_the_words_of_its_job),
+      TEST(the_bytes_of_a_stage_are_made_when_they_are_sent),
+      TEST(what_cannot_be_cut_into_stages_is_refused),
       TEST(parts_are_joined_by_rows_and_nothing_is_replaced))

@@ -1,119 +1,26 @@
 #include "broker/cluster.h"
 
 #include "base/checked.h"
-#include "base/sha256.h"
 #include "broker/backup_text.h"
+#include "broker/cluster/folder_copy.h"
+#include "broker/cluster/transfer.h"
 #include "broker/config.h"
 #include "broker/storage/backup.h"
-#include "broker/storage/entry.h"
 #include "broker/storage/etcd/etcd_inquiry.h"
 #include "broker/storage/etcd/etcd_mark.h"
 #include "broker/storage/etcd/replicated.h"
-#include "broker/storage/folder.h"
-#include "protocol/genesis.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
 
 #include <inttypes.h>
-#include <limits.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A copy is where one folder's journal ends. */
-struct copy {
-    struct id128 market;
-    uint64_t last;
-    struct hash32 chain;
-    int64_t log_ns; /* of the last command */
-};
-
-/* ---------------------------------------------------------------- a folder */
-
-/* Gives the first or the last entry of the folder. */
-typedef bool take_entry(struct copy *copy, const void *bytes, size_t length);
-
-static bool take_first(struct copy *copy, const void *bytes, size_t length)
-{
-    struct entry_head head;
-    struct entry_command command;
-    struct genesis genesis;
-    size_t position = 0;
-    if (!entry_read_head(bytes, length, &head) || !entry_next(bytes, length, &position, &command) ||
-        !genesis_read(command.payload, command.payload_length, &genesis)) {
-        return false;
-    }
-    copy->market = genesis.cluster;
-    return true;
-}
-
-static bool take_last(struct copy *copy, const void *bytes, size_t length)
-{
-    struct entry_head head;
-    struct entry_command command;
-    size_t position = 0;
-    if (!entry_read_head(bytes, length, &head)) {
-        return false;
-    }
-    while (entry_next(bytes, length, &position, &command)) {
-        copy->log_ns = command.log_time_ns;
-    }
-    copy->last = head.index;
-    copy->chain = sha256_of(bytes, length);
-    return true;
-}
-
-static bool query(sqlite3 *database, const char *text, take_entry *take, struct copy *copy)
-{
-    sqlite3_stmt *row = NULL;
-    const bool good = sqlite3_prepare_v2(database, text, -1, &row, NULL) == SQLITE_OK &&
-                      sqlite3_step(row) == SQLITE_ROW &&
-                      take(copy, sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0));
-    (void)sqlite3_finalize(row); /* only read */
-    return good;
-}
-
-static bool read_copy(const char *folder, struct copy *ret_copy, struct problem *ret_problem)
-{
-    char path[PATH_MAX];
-    sqlite3 *database = NULL;
-    *ret_copy = (struct copy){.last = 0};
-    if (!folder_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
-        return false;
-    }
-    const bool good =
-        sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-        query(database, "SELECT bytes FROM journal WHERE idx = 1", take_first, ret_copy) &&
-        query(database, "SELECT bytes FROM journal ORDER BY idx DESC LIMIT 1", take_last, ret_copy);
-    (void)sqlite3_close(database); /* only read */
-    if (!good) {
-        problem_set(ret_problem, "%s has no journal that can be read", path);
-    }
-    return good;
-}
-
-/* Reads what the folder says of itself and of its etcd. */
-static bool read_folder(const char *folder, struct broker_config *ret_config, struct copy *ret_copy,
-                        struct problem *ret_problem)
-{
-    if (!config_load(folder, false, ret_config, ret_problem)) {
-        return false;
-    }
-    if (ret_config->etcd.member_count == 0) {
-        problem_set(ret_problem,
-                    "%s/%s does not name etcd: brokers are a cluster by their journal, which "
-                    "journal.etcd names",
-                    folder, MARKET_BROKER_CONFIG);
-        return false;
-    }
-    return read_copy(folder, ret_copy, ret_problem);
-}
 
 /* ---------------------------------------------------------------- joining */
 
 /* A broker would make a second journal where etcd has none, and could not follow from where etcd
  * has no entry any more. */
-static bool check_reach(const struct copy *copy, const struct etcd_inquiry *found,
+static bool check_reach(const struct folder_copy *copy, const struct etcd_inquiry *found,
                         struct problem *ret_problem)
 {
     if (!found->has_journal) {
@@ -135,7 +42,8 @@ static bool check_reach(const struct copy *copy, const struct etcd_inquiry *foun
     return false;
 }
 
-static void tell_next(const char *folder, const struct etcd_inquiry *found, const struct copy *copy)
+static void tell_next(const char *folder, const struct etcd_inquiry *found,
+                      const struct folder_copy *copy)
 {
     (void)printf("etcd has %" PRIu64 " entries after it\n"
                  "Now set in %s/%s what is this broker's own: listen, blob_listen, advertise,\n"
@@ -144,11 +52,11 @@ static void tell_next(const char *folder, const struct etcd_inquiry *found, cons
                  found->last - copy->last, folder, MARKET_BROKER_CONFIG, folder);
 }
 
-static bool check_joined(const char *folder, struct etcd_inquiry *ret_found, struct copy *ret_copy,
-                         struct problem *ret_problem)
+static bool check_joined(const char *folder, struct etcd_inquiry *ret_found,
+                         struct folder_copy *ret_copy, struct problem *ret_problem)
 {
     struct broker_config config;
-    return read_folder(folder, &config, ret_copy, ret_problem) &&
+    return folder_copy_read(folder, &config, ret_copy, ret_problem) &&
            etcd_inquire(&config.etcd, &ret_copy->market, ret_copy->last, ret_found, ret_problem) &&
            check_reach(ret_copy, ret_found, ret_problem);
 }
@@ -156,7 +64,7 @@ static bool check_joined(const char *folder, struct etcd_inquiry *ret_found, str
 static enum cluster_result join(const struct cluster_command *command, struct problem *ret_problem)
 {
     struct etcd_inquiry found;
-    struct copy copy;
+    struct folder_copy copy;
     struct backup_report report;
     bool is_wrong = false;
     const struct restore_options options = {.backup = command->words[0],
@@ -186,18 +94,18 @@ static enum cluster_result join(const struct cluster_command *command, struct pr
 
 /* ---------------------------------------------------------------- status */
 
-static int64_t stale_ms(const struct etcd_inquiry *found, const struct copy *copy)
+static int64_t stale_ms(const struct etcd_inquiry *found, const struct folder_copy *copy)
 {
     const int64_t behind_ns = found->last > copy->last ? found->last_log_ns - copy->log_ns : 0;
     return behind_ns > 0 ? behind_ns / NS_PER_MS : 0;
 }
 
-static uint64_t lag_of(const struct etcd_inquiry *found, const struct copy *copy)
+static uint64_t lag_of(const struct etcd_inquiry *found, const struct folder_copy *copy)
 {
     return found->last > copy->last ? found->last - copy->last : 0;
 }
 
-static void print_text(const struct etcd_inquiry *found, const struct copy *copy)
+static void print_text(const struct etcd_inquiry *found, const struct folder_copy *copy)
 {
     const bool is_resigned = replicated_is_resigned(&found->leader);
     if (!found->has_journal) {
@@ -206,7 +114,7 @@ static void print_text(const struct etcd_inquiry *found, const struct copy *copy
         (void)printf("leader    %s%s%s\n", is_resigned ? "nobody; the last was " : "",
                      found->leader.broker[0] == '\0' ? "nobody yet" : found->leader.broker,
                      is_resigned ? ", which stopped" : "");
-        (void)printf("address   %s\n",
+        (void)printf("%s   %s\n", is_resigned ? "next   " : "address",
                      found->leader.address[0] == '\0' ? "-" : found->leader.address);
         (void)printf("epoch     %" PRIu64 "\n", found->leader.epoch);
         (void)printf("index     %" PRIu64 " on etcd, which keeps entries after %" PRIu64 "\n",
@@ -225,35 +133,23 @@ static void print_text(const struct etcd_inquiry *found, const struct copy *copy
     }
 }
 
-/* The texts come from etcd's certificate holders alone, and are printed without escapes only when
- * they need none. */
-static const char *plain(const char *text)
-{
-    for (const char *at = text; *at != '\0'; at++) {
-        if (*at < ' ' || *at > '~' || *at == '"' || *at == '\\') {
-            return "?";
-        }
-    }
-    return text;
-}
-
-static void print_json(const struct etcd_inquiry *found, const struct copy *copy)
+static void print_json(const struct etcd_inquiry *found, const struct folder_copy *copy)
 {
     (void)printf("{\"version\":1,\"has_journal\":%s,\"leader\":\"%s\",\"address\":\"%s\","
                  "\"is_resigned\":%s,\"epoch\":%" PRIu64 ",\"base\":%" PRIu64 ",\"index\":%" PRIu64
                  ",\"own_index\":%" PRIu64 ",\"lag\":%" PRIu64 ",\"stale_ms\":%" PRId64
                  ",\"members\":[",
-                 found->has_journal ? "true" : "false", plain(found->leader.broker),
-                 plain(found->leader.address),
+                 found->has_journal ? "true" : "false", folder_copy_plain(found->leader.broker),
+                 folder_copy_plain(found->leader.address),
                  replicated_is_resigned(&found->leader) ? "true" : "false", found->leader.epoch,
                  found->base, found->last, copy->last, lag_of(found, copy), stale_ms(found, copy));
     for (size_t i = 0; i < found->member_count; i++) {
         const struct etcd_inquiry_member *member = &found->members[i];
         (void)printf("%s{\"url\":\"%s\",\"answers\":%s,\"version\":\"%s\","
                      "\"database_bytes\":%" PRIu64 ",\"leads\":%s}",
-                     i > 0 ? "," : "", plain(member->url), member->answers ? "true" : "false",
-                     plain(member->version), member->database_bytes,
-                     member->leads ? "true" : "false");
+                     i > 0 ? "," : "", folder_copy_plain(member->url),
+                     member->answers ? "true" : "false", folder_copy_plain(member->version),
+                     member->database_bytes, member->leads ? "true" : "false");
     }
     (void)puts("]}");
 }
@@ -263,10 +159,10 @@ static enum cluster_result status(const struct cluster_command *command,
 {
     struct broker_config config;
     struct etcd_inquiry found;
-    struct copy copy;
-    if (!read_folder(command->words[0], &config, &copy, ret_problem) ||
+    struct folder_copy copy;
+    if (!folder_copy_read(command->words[0], &config, &copy, ret_problem) ||
         !etcd_inquire(&config.etcd, &copy.market, copy.last, &found, ret_problem) ||
-        !read_copy(command->words[0], &copy, ret_problem)) { /* it went on meanwhile */
+        !folder_copy_end(command->words[0], &copy, ret_problem)) { /* it went on meanwhile */
         return CLUSTER_FAILED;
     }
     if (command->is_json) {
@@ -277,16 +173,37 @@ static enum cluster_result status(const struct cluster_command *command,
     return CLUSTER_OK;
 }
 
+static enum cluster_result transfer(const struct cluster_command *command,
+                                    struct problem *ret_problem)
+{
+    bool is_usage = false;
+    const struct transfer_options options = {
+        .folder = command->words[0], .to = command->to, .is_json = command->is_json};
+    if (transfer_run(&options, &is_usage, ret_problem)) {
+        return CLUSTER_OK;
+    }
+    return is_usage ? CLUSTER_USAGE : CLUSTER_FAILED;
+}
+
 enum cluster_result cluster_run(const struct cluster_command *command, struct problem *ret_problem)
 {
     const char *verb = command->verb != NULL ? command->verb : "";
+    if (command->to != NULL && strcmp(verb, "transfer") != 0) {
+        problem_set(ret_problem, "--to belongs to cluster transfer");
+        return CLUSTER_USAGE;
+    }
     if (strcmp(verb, "join") == 0 && command->words[1] != NULL) {
         return join(command, ret_problem);
     }
     if (strcmp(verb, "status") == 0 && command->words[0] != NULL && command->words[1] == NULL) {
         return status(command, ret_problem);
     }
-    problem_set(ret_problem, "write `bourse-broker cluster status DIR`, or `bourse-broker cluster "
-                             "join BACKUP DIR`");
+    if (strcmp(verb, "transfer") == 0 && command->words[0] != NULL && command->words[1] == NULL) {
+        return transfer(command, ret_problem);
+    }
+    problem_set(
+        ret_problem,
+        "write `bourse-broker cluster status DIR`, `bourse-broker cluster join BACKUP DIR`, "
+        "or `bourse-broker cluster transfer DIR`");
     return CLUSTER_USAGE;
 }

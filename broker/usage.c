@@ -136,6 +136,7 @@ const char usage_restore[] =
 const char usage_cluster[] =
     "bourse-broker cluster status DIR [--json]\n"
     "bourse-broker cluster join BACKUP DIR [--json]\n"
+    "bourse-broker cluster transfer DIR [--to RANK|ADDRESS] [--json]\n"
     "\n"
     "Brokers of one market share a journal on etcd: one leads, and the others follow.\n"
     "\n"
@@ -145,12 +146,22 @@ const char usage_cluster[] =
     "join makes the new folder DIR for one more broker from a backup with keys of a broker that\n"
     "leads or follows. It checks the backup as restore does, and that etcd has what comes after "
     "it.\n"
+    "\n"
+    "transfer lets the broker on DIR, which leads, hand the lead to a broker that follows, within\n"
+    "a second. Then the broker on DIR follows. It is told by a file in DIR and a SIGHUP, so run "
+    "this\n"
+    "as its user, or as root.\n"
+    "\n"
+    "  --to RANK|ADDRESS  the broker that shall lead, by its cluster.rank or by the address of "
+    "its\n"
+    "                     control port; without it, the broker with the lowest rank\n"
     "\n" HELP_JSON "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage, 7 the backup is damaged.\n"
     "\n"
     "examples:\n"
     "  bourse-broker cluster status /var/lib/bourse/market\n"
-    "  bourse-broker cluster join /backup/monday /var/lib/bourse/market\n";
+    "  bourse-broker cluster join /backup/monday /var/lib/bourse/market\n"
+    "  bourse-broker cluster transfer /var/lib/bourse/market --to 1\n";
 
 const char usage_new[] =
     "bourse-broker new --dir DIR --i-know-the-log-ends [--end-market ORIGIN]\n"

@@ -22,6 +22,10 @@ const struct option arguments_options[] = {
     {"i-know-the-log-ends", no_argument, NULL, OPTION_LOG_ENDS},
     {"end-market", required_argument, NULL, OPTION_END_MARKET},
     {"to", required_argument, NULL, OPTION_TO},
+    {"nodes", required_argument, NULL, OPTION_NODES},
+    {"operator", required_argument, NULL, OPTION_OPERATOR},
+    {"origin", required_argument, NULL, OPTION_ORIGIN},
+    {"days", required_argument, NULL, OPTION_DAYS},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -62,6 +66,18 @@ bool arguments_take(int number, struct arguments *ret)
         return true;
     case OPTION_TO:
         ret->to = optarg;
+        return true;
+    case OPTION_NODES:
+        ret->nodes = optarg;
+        return true;
+    case OPTION_OPERATOR:
+        ret->operator= optarg;
+        return true;
+    case OPTION_ORIGIN:
+        ret->origin = optarg;
+        return true;
+    case OPTION_DAYS:
+        ret->days = optarg;
         return true;
     case OPTION_SINCE:
         ret->since = optarg;

@@ -16,8 +16,9 @@ struct arguments {
     /* `second` is TARGET of backup, or DIR of restore. For completion `folder` is the shell. */
     const char *folder, *second, *third;
     const char *head, *checkpoint;
-    const char *since;      /* NULL: from the first record */
-    const char *to;         /* the successor of `cluster transfer` */
+    const char *since;                             /* NULL: from the first record */
+    const char *to;                                /* the successor of `cluster transfer` */
+    const char *nodes, *operator, * origin, *days; /* of `cluster init` */
     const char *end_market; /* NULL: only a market that does not start may end */
     bool check_config, adopt, verify, json, log_json, without_blobs, with_keys, skip_damaged,
         unchecked, log_ends;
@@ -45,6 +46,10 @@ enum option_number {
     OPTION_HELP,
     OPTION_VERSION,
     OPTION_TO,
+    OPTION_NODES,
+    OPTION_OPERATOR,
+    OPTION_ORIGIN,
+    OPTION_DAYS,
     OPTION_JSON_LOGS, /* the earlier name of --log-json, which no help shows */
 };
 

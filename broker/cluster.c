@@ -2,7 +2,10 @@
 
 #include "base/checked.h"
 #include "broker/backup_text.h"
+#include "broker/cluster/certificates.h"
+#include "broker/cluster/cluster_init.h"
 #include "broker/cluster/folder_copy.h"
+#include "broker/cluster/prepared.h"
 #include "broker/cluster/transfer.h"
 #include "broker/config.h"
 #include "broker/storage/backup.h"
@@ -13,6 +16,7 @@
 #include "runtime/market.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,42 +56,90 @@ static void tell_next(const char *folder, const struct etcd_inquiry *found,
                  found->last - copy->last, folder, MARKET_BROKER_CONFIG, folder);
 }
 
-static bool check_joined(const char *folder, struct etcd_inquiry *ret_found,
-                         struct folder_copy *ret_copy, struct problem *ret_problem)
+/* A joining is a folder that is made from a backup. */
+struct joining {
+    const struct cluster_command *command;
+    bool is_prepared;     /* `cluster init` made its config and certificates */
+    char place[PATH_MAX]; /* the backup is restored there first */
+    struct folder_copy copy;
+    struct etcd_inquiry found;
+    struct backup_report report;
+};
+
+/* Asks etcd, and tells what is wrong with the own certificate when nobody answers. Members hang up
+ * on a client whose certificate they refuse, and do not always say why. */
+static bool inquire(const struct etcd_config *etcd, const struct folder_copy *copy,
+                    struct etcd_inquiry *ret_found, struct problem *ret_problem)
+{
+    char reason[160];
+    if (etcd_inquire(etcd, &copy->market, copy->last, ret_found, ret_problem)) {
+        return true;
+    }
+    if (certificates_explain(etcd->ca, etcd->certificate, reason, sizeof reason)) {
+        const struct problem found = *ret_problem;
+        problem_set(ret_problem, "%.600s; %.200s: %s", found.text, etcd->certificate, reason);
+    }
+    return false;
+}
+
+/* A prepared folder says itself where etcd is; else the backup's config does. */
+static bool check_joined(struct joining *joining, struct problem *ret_problem)
 {
     struct broker_config config;
-    return folder_copy_read(folder, &config, ret_copy, ret_problem) &&
-           etcd_inquire(&config.etcd, &ret_copy->market, ret_copy->last, ret_found, ret_problem) &&
-           check_reach(ret_copy, ret_found, ret_problem);
+    const char *backup = joining->command->words[0];
+    const char *folder = joining->command->words[1];
+    joining->is_prepared = prepared_is(folder);
+    (void)snprintf(joining->place, sizeof joining->place, "%s", folder);
+    if (joining->is_prepared
+            ? !folder_copy_config(folder, &config, ret_problem) ||
+                  !folder_copy_end(backup, &joining->copy, ret_problem) ||
+                  !prepared_place(folder, joining->place, sizeof joining->place, ret_problem)
+            : !folder_copy_read(backup, &config, &joining->copy, ret_problem)) {
+        return false;
+    }
+    return inquire(&config.etcd, &joining->copy, &joining->found, ret_problem) &&
+           check_reach(&joining->copy, &joining->found, ret_problem);
+}
+
+static enum cluster_result make_joined(struct joining *joining, struct problem *ret_problem)
+{
+    bool is_wrong = false;
+    const char *folder = joining->command->words[1];
+    const struct restore_options options = {.backup = joining->command->words[0],
+                                            .folder = joining->place,
+                                            .audit = joining->command->audit,
+                                            .skip_damaged_blobs = true,
+                                            .joins = true};
+    if (!backup_restore(&options, &joining->report, &is_wrong, ret_problem)) {
+        return is_wrong ? CLUSTER_WRONG : CLUSTER_FAILED;
+    }
+    return etcd_mark_write(joining->place, joining->found.cluster, ret_problem) &&
+                   (!joining->is_prepared || prepared_fill(folder, joining->place, ret_problem))
+               ? CLUSTER_OK
+               : CLUSTER_FAILED;
 }
 
 static enum cluster_result join(const struct cluster_command *command, struct problem *ret_problem)
 {
-    struct etcd_inquiry found;
-    struct folder_copy copy;
-    struct backup_report report;
-    bool is_wrong = false;
-    const struct restore_options options = {.backup = command->words[0],
-                                            .folder = command->words[1],
-                                            .audit = command->audit,
-                                            .skip_damaged_blobs = true,
-                                            .joins = true};
+    struct joining joining = {.command = command};
+    const char *folder = command->words[1];
     /* The backup is looked at first: a copy of a large market takes long. */
-    if (!check_joined(options.backup, &found, &copy, ret_problem)) {
+    if (!check_joined(&joining, ret_problem)) {
         return CLUSTER_FAILED;
     }
-    if (!backup_restore(&options, &report, &is_wrong, ret_problem)) {
-        return is_wrong ? CLUSTER_WRONG : CLUSTER_FAILED;
-    }
-    if (!etcd_mark_write(options.folder, found.cluster, ret_problem)) {
-        return CLUSTER_FAILED;
+    const enum cluster_result result = make_joined(&joining, ret_problem);
+    if (result != CLUSTER_OK) {
+        return result;
     }
     const struct backup_told told = {
-        .command = "join", .folder = options.folder, .is_json = command->is_json, .has_head = true};
-    backup_text_print(&told, "joined", &report);
-    backup_text_next(&told, &report);
-    if (!command->is_json) {
-        tell_next(options.folder, &found, &copy);
+        .command = "join", .folder = folder, .is_json = command->is_json, .has_head = true};
+    backup_text_print(&told, "joined", &joining.report);
+    backup_text_next(&told, &joining.report);
+    if (!command->is_json && joining.is_prepared) {
+        (void)printf("etcd has %" PRIu64 " entries after it\nNext: bourse-broker run --dir %s\n",
+                     joining.found.last - joining.copy.last, folder);
+    } else if (!command->is_json) {
+        tell_next(folder, &joining.found, &joining.copy);
     }
     return CLUSTER_OK;
 }
@@ -161,7 +213,7 @@ static enum cluster_result status(const struct cluster_command *command,
     struct etcd_inquiry found;
     struct folder_copy copy;
     if (!folder_copy_read(command->words[0], &config, &copy, ret_problem) ||
-        !etcd_inquire(&config.etcd, &copy.market, copy.last, &found, ret_problem) ||
+        !inquire(&config.etcd, &copy, &found, ret_problem) ||
         !folder_copy_end(command->words[0], &copy, ret_problem)) { /* it went on meanwhile */
         return CLUSTER_FAILED;
     }
@@ -185,12 +237,43 @@ static enum cluster_result transfer(const struct cluster_command *command,
     return is_usage ? CLUSTER_USAGE : CLUSTER_FAILED;
 }
 
+static enum cluster_result init(const struct cluster_command *command, struct problem *ret_problem)
+{
+    bool is_usage = false;
+    const struct cluster_init_options options = {.folder = command->words[0],
+                                                 .nodes = command->nodes,
+                                                 .operator= command->operator,
+                                                 .origin = command->origin,
+                                                 .days = command->days};
+    if (cluster_init_run(&options, &is_usage, ret_problem)) {
+        return CLUSTER_OK;
+    }
+    return is_usage ? CLUSTER_USAGE : CLUSTER_FAILED;
+}
+
+/* Returns an option that the verb would ignore, or NULL. */
+static const char *find_misplaced(const struct cluster_command *command, const char *verb)
+{
+    const bool is_init = strcmp(verb, "init") == 0;
+    return command->to != NULL && strcmp(verb, "transfer") != 0 ? "to"
+           : is_init                                            ? NULL
+           : command->nodes != NULL                             ? "nodes"
+           : command->operator!= NULL                           ? "operator"
+           : command->origin != NULL                            ? "origin"
+           : command->days != NULL                              ? "days"
+                                                                : NULL;
+}
+
 enum cluster_result cluster_run(const struct cluster_command *command, struct problem *ret_problem)
 {
     const char *verb = command->verb != NULL ? command->verb : "";
-    if (command->to != NULL && strcmp(verb, "transfer") != 0) {
-        problem_set(ret_problem, "--to belongs to cluster transfer");
+    const char *misplaced = find_misplaced(command, verb);
+    if (misplaced != NULL) {
+        problem_set(ret_problem, "cluster %s has no --%s", verb, misplaced);
         return CLUSTER_USAGE;
+    }
+    if (strcmp(verb, "init") == 0 && command->words[0] != NULL && command->words[1] == NULL) {
+        return init(command, ret_problem);
     }
     if (strcmp(verb, "join") == 0 && command->words[1] != NULL) {
         return join(command, ret_problem);
@@ -201,9 +284,8 @@ enum cluster_result cluster_run(const struct cluster_command *command, struct pr
     if (strcmp(verb, "transfer") == 0 && command->words[0] != NULL && command->words[1] == NULL) {
         return transfer(command, ret_problem);
     }
-    problem_set(
-        ret_problem,
-        "write `bourse-broker cluster status DIR`, `bourse-broker cluster join BACKUP DIR`, "
-        "or `bourse-broker cluster transfer DIR`");
+    problem_set(ret_problem,
+                "write `bourse-broker cluster` and then `status DIR`, `init DIR`, `join "
+                "BACKUP DIR` or `transfer DIR`");
     return CLUSTER_USAGE;
 }

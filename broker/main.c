@@ -67,7 +67,8 @@ static const struct action {
     {"restore", restore,
      BIT(HEAD) | BIT(CHECKPOINT) | BIT(WITHOUT_BLOBS) | BIT(SKIP_DAMAGED) | BIT(JSON), 2,
      COMPLETION_FOLDERS, usage_restore},
-    {"cluster", cluster, BIT(JSON) | BIT(TO), 3, "status join transfer", usage_cluster},
+    {"cluster", cluster, BIT(JSON) | BIT(TO) | BIT(NODES) | BIT(OPERATOR) | BIT(ORIGIN) | BIT(DAYS),
+     3, "status init join transfer", usage_cluster},
     {"new", end_log, BIT(DIR) | BIT(LOG_ENDS) | BIT(END_MARKET), 0, NULL, usage_new},
     {"completion", completion, 0, 1, "bash zsh fish", usage_completion},
     {"version", version, 0, 0, NULL, usage_version},
@@ -389,6 +390,10 @@ static int cluster(const struct arguments *arguments)
                                             .words = {arguments->second, arguments->third},
                                             .audit = path,
                                             .to = arguments->to,
+                                            .nodes = arguments->nodes,
+                                            .operator= arguments->operator,
+                                            .origin = arguments->origin,
+                                            .days = arguments->days,
                                             .is_json = arguments->json};
     static const int statuses[] = {EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_WRONG};
     const int status = statuses[cluster_run(&command, &problem)];

@@ -71,8 +71,8 @@ bool folder_copy_end(const char *folder, struct folder_copy *ret_copy, struct pr
     return good;
 }
 
-bool folder_copy_read(const char *folder, struct broker_config *ret_config,
-                      struct folder_copy *ret_copy, struct problem *ret_problem)
+bool folder_copy_config(const char *folder, struct broker_config *ret_config,
+                        struct problem *ret_problem)
 {
     if (!config_load(folder, false, ret_config, ret_problem)) {
         return false;
@@ -84,7 +84,14 @@ bool folder_copy_read(const char *folder, struct broker_config *ret_config,
                     folder, MARKET_BROKER_CONFIG);
         return false;
     }
-    return folder_copy_end(folder, ret_copy, ret_problem);
+    return true;
+}
+
+bool folder_copy_read(const char *folder, struct broker_config *ret_config,
+                      struct folder_copy *ret_copy, struct problem *ret_problem)
+{
+    return folder_copy_config(folder, ret_config, ret_problem) &&
+           folder_copy_end(folder, ret_copy, ret_problem);
 }
 
 const char *folder_copy_plain(const char *text)

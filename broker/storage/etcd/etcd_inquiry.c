@@ -17,15 +17,24 @@ struct inquiry {
     struct etcd_inquiry *found;
 };
 
-static void ask_members(struct inquiry *inquiry, const struct etcd_config *config)
+/* Returns false with a problem when no member answers. The first reason is told: a certificate that
+ * is refused, for example. */
+static bool ask_members(struct inquiry *inquiry, const struct etcd_config *config,
+                        struct problem *ret_problem)
 {
     struct etcd_inquiry *found = inquiry->found;
+    bool answers = false;
     found->member_count = config->member_count;
     for (size_t i = 0; i < config->member_count; i++) {
         struct etcd_answer answer;
         struct etcd_inquiry_member *member = &found->members[i];
         member->url = config->members[i];
         member->answers = etcd_calls_ask(inquiry->calls, i, &answer);
+        answers = answers || member->answers;
+        if (i == 0 && !member->answers) {
+            problem_set(ret_problem, "no member of etcd answers: %s",
+                        etcd_calls_error(inquiry->calls));
+        }
         if (member->answers) {
             (void)snprintf(member->version, sizeof member->version, "%s", answer.version);
             member->database_bytes = answer.database_bytes;
@@ -33,6 +42,7 @@ static void ask_members(struct inquiry *inquiry, const struct etcd_config *confi
         }
     }
     found->cluster = etcd_calls_cluster(inquiry->calls);
+    return answers;
 }
 
 static enum journal_status run(const struct inquiry *inquiry)
@@ -130,8 +140,7 @@ bool etcd_inquire(const struct etcd_config *config, const struct id128 *market, 
     *ret_inquiry = (struct etcd_inquiry){.cluster = 0};
     if (inquiry.calls == NULL || inquiry.log == NULL) {
         problem_set(ret_problem, "no memory for the journal on etcd, or libcurl lacks HTTP/2");
-    } else {
-        ask_members(&inquiry, config);
+    } else if (ask_members(&inquiry, config, ret_problem)) {
         status = ask_journal(&inquiry, index);
         if (status != JOURNAL_OK) {
             problem_set(ret_problem, "etcd does not tell of the journal: %s: %s",

@@ -157,6 +157,41 @@ static uint64_t lag_of(const struct etcd_inquiry *found, const struct folder_cop
     return found->last > copy->last ? found->last - copy->last : 0;
 }
 
+static void print_member(const struct etcd_inquiry_member *member)
+{
+    if (!member->answers) {
+        (void)printf("member    %s does not answer\n", member->url);
+        return;
+    }
+    (void)printf("member    %s etcd %s, %" PRIu64 " KiB of which %" PRIu64 " are live", member->url,
+                 member->version, member->database_bytes >> 10, member->live_bytes >> 10);
+    if (member->quota_bytes > 0) {
+        (void)printf(", %" PRIu64 " %% of its quota",
+                     member->database_bytes * 100 / member->quota_bytes);
+    }
+    if (member->behind > 0) {
+        (void)printf(", %" PRIu64 " behind", member->behind);
+    }
+    (void)puts(member->leads ? ", leads" : "");
+}
+
+static void print_etcd(const struct etcd_inquiry *found)
+{
+    for (size_t i = 0; i < found->member_count; i++) {
+        print_member(&found->members[i]);
+    }
+    if (found->no_space) {
+        (void)puts(
+            "alarm     NOSPACE: etcd has reached its quota and takes no entry. Compact, "
+            "defragment each member,\n          then disarm the alarm: docs/operator.md, When "
+            "etcd does not answer");
+    }
+    if (found->is_corrupt) {
+        (void)puts("alarm     CORRUPT: the data of a member is damaged. Replace that member, then "
+                   "disarm the alarm");
+    }
+}
+
 static void print_text(const struct etcd_inquiry *found, const struct folder_copy *copy)
 {
     const bool is_resigned = replicated_is_resigned(&found->leader);
@@ -174,15 +209,7 @@ static void print_text(const struct etcd_inquiry *found, const struct folder_cop
         (void)printf("own       %" PRIu64 " here: %" PRIu64 " behind, %" PRId64 " ms stale\n",
                      copy->last, lag_of(found, copy), stale_ms(found, copy));
     }
-    for (size_t i = 0; i < found->member_count; i++) {
-        const struct etcd_inquiry_member *member = &found->members[i];
-        if (member->answers) {
-            (void)printf("member    %s etcd %s, %" PRIu64 " KiB%s\n", member->url, member->version,
-                         member->database_bytes >> 10, member->leads ? ", leads" : "");
-        } else {
-            (void)printf("member    %s does not answer\n", member->url);
-        }
-    }
+    print_etcd(found);
 }
 
 static void print_json(const struct etcd_inquiry *found, const struct folder_copy *copy)
@@ -190,18 +217,21 @@ static void print_json(const struct etcd_inquiry *found, const struct folder_cop
     (void)printf("{\"version\":1,\"has_journal\":%s,\"leader\":\"%s\",\"address\":\"%s\","
                  "\"is_resigned\":%s,\"epoch\":%" PRIu64 ",\"base\":%" PRIu64 ",\"index\":%" PRIu64
                  ",\"own_index\":%" PRIu64 ",\"lag\":%" PRIu64 ",\"stale_ms\":%" PRId64
-                 ",\"members\":[",
+                 ",\"no_space\":%s,\"is_corrupt\":%s,\"members\":[",
                  found->has_journal ? "true" : "false", folder_copy_plain(found->leader.broker),
                  folder_copy_plain(found->leader.address),
                  replicated_is_resigned(&found->leader) ? "true" : "false", found->leader.epoch,
-                 found->base, found->last, copy->last, lag_of(found, copy), stale_ms(found, copy));
+                 found->base, found->last, copy->last, lag_of(found, copy), stale_ms(found, copy),
+                 found->no_space ? "true" : "false", found->is_corrupt ? "true" : "false");
     for (size_t i = 0; i < found->member_count; i++) {
         const struct etcd_inquiry_member *member = &found->members[i];
         (void)printf("%s{\"url\":\"%s\",\"answers\":%s,\"version\":\"%s\","
-                     "\"database_bytes\":%" PRIu64 ",\"leads\":%s}",
+                     "\"database_bytes\":%" PRIu64 ",\"live_bytes\":%" PRIu64
+                     ",\"quota_bytes\":%" PRIu64 ",\"behind\":%" PRIu64 ",\"leads\":%s}",
                      i > 0 ? "," : "", folder_copy_plain(member->url),
                      member->answers ? "true" : "false", folder_copy_plain(member->version),
-                     member->database_bytes, member->leads ? "true" : "false");
+                     member->database_bytes, member->live_bytes, member->quota_bytes,
+                     member->behind, member->leads ? "true" : "false");
     }
     (void)puts("]}");
 }
@@ -210,11 +240,18 @@ static enum cluster_result status(const struct cluster_command *command,
                                   struct problem *ret_problem)
 {
     struct broker_config config;
-    struct etcd_inquiry found;
+    struct etcd_inquiry found = {.member_count = 0};
     struct folder_copy copy;
-    if (!folder_copy_read(command->words[0], &config, &copy, ret_problem) ||
-        !inquire(&config.etcd, &copy, &found, ret_problem) ||
-        !folder_copy_end(command->words[0], &copy, ret_problem)) { /* it went on meanwhile */
+    if (!folder_copy_read(command->words[0], &config, &copy, ret_problem)) {
+        return CLUSTER_FAILED;
+    }
+    if (!inquire(&config.etcd, &copy, &found, ret_problem)) {
+        if (!command->is_json) {
+            print_etcd(&found); /* who does not answer is what the operator has to know */
+        }
+        return CLUSTER_FAILED;
+    }
+    if (!folder_copy_end(command->words[0], &copy, ret_problem)) { /* it went on meanwhile */
         return CLUSTER_FAILED;
     }
     if (command->is_json) {

@@ -63,6 +63,11 @@ before=$(balance) || fail "the balance is not read: $(cat balance.log)"
 "$bourse" status --json --timeout 5s >status.json 2>status.log || fail "status: $(cat status.log)"
 [ "$(field stale_ms status.json)" -gt 1000 ] || fail "status does not say how old it is: $(cat status.json)"
 [ "$(balance)" = "$before" ] || fail "a read shows what the journal does not have"
+status=0
+"$bin/bourse-broker" cluster status "$market" >members.log 2>&1 || status=$?
+[ "$status" -eq 1 ] || fail "cluster status without a quorum ended with $status: $(cat members.log)"
+[ "$(grep -c "^member .* does not answer" members.log)" -eq 2 ] || fail "who does not answer is not said: $(cat members.log)"
+grep -q "etcd has no quorum" members.log || fail "that etcd has no quorum is not said: $(cat members.log)"
 kill -0 "$waits" || fail "a command that waits for a quorum ended: $(cat mint.log)"
 etcd_start 1
 wait "$waits" || fail "the command was not done when the quorum came back: $(cat mint.log)"
@@ -70,6 +75,11 @@ kill -0 "$broker" || fail "the broker ended without a quorum"
 etcd_start 2
 until_true 60 etcd_healthy || fail "the members of etcd do not come back: $(cat health.log)"
 until_true 60 finished "$job" 3 || fail "the second job does not go on: $(cat ps.json)"
+
+# ---- the status has the size of each member, and no alarm
+"$bin/bourse-broker" cluster status "$market" >members.log 2>&1 || fail "cluster status: $(cat members.log)"
+[ "$(grep -cE "^member .* KiB of which [1-9][0-9]* are live" members.log)" -eq 3 ] || fail "sizes: $(cat members.log)"
+if grep -q "^alarm" members.log; then fail "an alarm that is none: $(cat members.log)"; fi
 
 # ---- without etcd the broker can be stopped, and with etcd the market goes on
 for i in 0 1 2; do etcd_kill "$i"; done

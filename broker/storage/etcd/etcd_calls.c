@@ -204,6 +204,12 @@ bool etcd_calls_ask(struct etcd_calls *calls, size_t member, struct etcd_answer 
            GRPC_ANSWERED;
 }
 
+bool etcd_calls_ask_alarms(struct etcd_calls *calls, size_t member, struct etcd_answer *ret_answer)
+{
+    return call(calls, calls->members[member], ETCD_ALARMS, NULL, 0, CHECK_MS, ret_answer) ==
+           GRPC_ANSWERED;
+}
+
 /* ---- an outage */
 
 void etcd_calls_explain(struct etcd_calls *calls, char *ret_text, size_t capacity)

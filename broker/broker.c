@@ -158,8 +158,7 @@ static void start_gateway(struct broker *broker, uint64_t index, int64_t index_l
         .index = index,
         .index_log_ns = index_log_ns,
         .reserve = &broker->reserve,
-        .is_away = &broker->store.is_away,
-        .led_ns = broker->store.replicated != NULL ? &broker->store.led_ns : NULL,
+        .quorum = broker->store.replicated != NULL ? &broker->store.quorum : NULL,
         .refusals = broker->store.refusals};
     memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
     for (unsigned i = 0; i < broker->config.workers; i++) {
@@ -274,6 +273,11 @@ static void start_threads(struct broker *broker)
         .committing = &broker->committing,
         .reader = broker->reads,
         .keeper = broker->keeps,
+        .releases = broker->releases,
+        .quorum = broker->store.replicated != NULL ? &broker->store.quorum : NULL,
+        .database = broker->database,
+        .snapshots = broker->snapshots_folder,
+        .limits = &broker->config.limits,
         .mark_every = broker->config.snapshot_every,
         .group_bytes = broker->config.etcd.member_count > 0 ? GROUP_BYTES_ON_ETCD : GROUP_BYTES,
         .beat_ms = broker->config.etcd.member_count > 0 ? SUCCESSION_BEAT_MS : 0,
@@ -314,7 +318,7 @@ static void stop_threads(struct broker *broker)
     core_stop(&broker->core);
     committer_stop(&broker->committer);
     follower_stop(&broker->follower);
-    replicated_resign(&broker->store); /* first of all: others wait */
+    replicated_resign(&broker->store, broker->wish); /* first of all: others wait */
     reader_stop(&broker->reader);
     keeper_stop(&broker->keeper);
     const struct snapshot_mark end = mark_of_end(broker);
@@ -430,6 +434,8 @@ static bool start(struct broker *broker, const struct broker_options *options, b
         !broker_open_storage(broker, options->adopt, &is_new, ret_problem)) {
         return false;
     }
+    (void)transfer_take(broker->folder, broker->wish); /* meant for an earlier run */
+    broker->wish[0] = '\0';
     *ret_moved = rename(broker->market_path, broker->old_market_path) == 0;
     if (!make_queues(broker, ret_problem) ||
         !broker_start_exchange(broker, is_new, options->adopt, ret_problem) ||
@@ -489,7 +495,10 @@ static void stop_following(struct broker *broker)
     snapshots_stop(&broker->snapshots, broker->has_ended ? &end : NULL);
 }
 
-bool broker_run(const struct broker_options *options, struct problem *ret_problem)
+/* Runs until a signal, or until another broker shall lead. The latter sets *handed_over to the
+ * epoch that ended; the former sets it to 0. */
+static bool run_once(const struct broker_options *options, uint64_t *handed_over,
+                     struct problem *ret_problem)
 {
     struct broker *broker = calloc(1, sizeof *broker);
     if (broker == NULL) {
@@ -499,20 +508,38 @@ bool broker_run(const struct broker_options *options, struct problem *ret_proble
     broker->store.lock = -1;
     broker->file_port = -1;
     broker->signals = options->signals;
+    broker->handed_over_epoch = *handed_over;
+    *handed_over = 0;
     bool started = start_or_undo(broker, options, ret_problem);
     if (started) {
         started = broker_serve(broker, options->signals, ret_problem);
-        if (started) {
+        if (started && !broker->hands_over) {
             log_info("stopping");
         }
-        notify_stopping();
+        if (!broker->hands_over) {
+            notify_stopping();
+        }
         (void)unlink(broker->market_path); /* no new client shall find us */
         stop_threads(broker);
         note_stop(broker);
+        *handed_over = broker->hands_over ? broker->store.leads.epoch : 0;
     }
     const bool has_followed = broker->has_ended;
     stop_following(broker);
     close_all(broker);
     free(broker);
     return started || has_followed;
+}
+
+/* A broker that handed the lead over goes on as one that follows. */
+bool broker_run(const struct broker_options *options, struct problem *ret_problem)
+{
+    struct broker_options next = *options;
+    uint64_t handed_over = 0;
+    bool good;
+    do {
+        good = run_once(&next, &handed_over, ret_problem);
+        next.adopt = false;
+    } while (good && handed_over != 0);
+    return good;
 }

@@ -6,6 +6,7 @@
 #include "broker/broker_internal.h"
 
 #include "base/checked.h"
+#include "broker/cluster/transfer.h"
 #include "broker/fatal.h"
 #include "broker/gateway/standby.h"
 #include "broker/storage/etcd/replicated.h"
@@ -87,12 +88,17 @@ static void request_snapshot(struct vigil *vigil)
 
 /* ---------------------------------------------------------------- leading */
 
+static const char *address_of(const struct broker *broker)
+{
+    return broker->config.cluster_address[0] != '\0' ? broker->config.cluster_address
+                                                     : broker->market.control;
+}
+
 static bool try_to_lead(struct vigil *vigil, bool *ret_leads, struct problem *ret_problem)
 {
     const struct broker *broker = vigil->broker;
-    const char *address = broker->config.cluster_address[0] != '\0' ? broker->config.cluster_address
-                                                                    : broker->market.control;
-    const enum journal_status status = replicated_lead(vigil->replicated, address, ret_problem);
+    const enum journal_status status =
+        replicated_lead(vigil->replicated, address_of(broker), ret_problem);
     *ret_leads = status == JOURNAL_OK;
     if (status == JOURNAL_CORRUPT) {
         return false;
@@ -102,6 +108,27 @@ static bool try_to_lead(struct vigil *vigil, bool *ret_leads, struct problem *re
         succession_refused(&vigil->succession, clock_monotonic_ns());
     }
     return true;
+}
+
+/* Returns true when this process led until it handed the lead over, and nobody has led since. */
+static bool has_handed_over(const struct broker *broker, const struct journal_leader *leader)
+{
+    return broker->handed_over_epoch != 0 && leader->epoch == broker->handed_over_epoch;
+}
+
+/* Returns what the leader that resigned wished. A broker that has just handed the lead over lets
+ * another one have it. */
+static enum succession_wish wish_of(const struct vigil *vigil, const struct journal_leader *leader)
+{
+    const struct broker *broker = vigil->broker;
+    const char *wish = replicated_wish(leader);
+    char rank[TRANSFER_WISH_SIZE];
+    transfer_wish_rank(broker->config.cluster_rank, rank);
+    if (strcmp(wish, rank) == 0 || (wish[0] != '\0' && strcmp(wish, address_of(broker)) == 0)) {
+        return SUCCESSION_ME;
+    }
+    return wish[0] != '\0' || has_handed_over(broker, leader) ? SUCCESSION_ANOTHER
+                                                              : SUCCESSION_ANYBODY;
 }
 
 /* There is no entry at present: who leads, and for how long was it silent? */
@@ -118,6 +145,7 @@ static bool keep_quiet(struct vigil *vigil, bool *ret_leads, struct problem *ret
     }
     vigil->leader = leader;
     succession_quiet(&vigil->succession, leader.epoch, is_resigned, now_ns);
+    succession_wishes(&vigil->succession, wish_of(vigil, &leader));
     if (!succession_is_due(&vigil->succession, now_ns)) {
         return true;
     }
@@ -187,7 +215,9 @@ static bool watch(struct vigil *vigil, struct problem *ret_problem)
     succession_entry(&vigil->succession, replicated_is_starting(vigil->replicated),
                      clock_monotonic_ns());
     vigil->next_mark = broker->store.last.next_command - 1 + broker->config.snapshot_every;
-    tell_leader(&vigil->leader);
+    if (!replicated_is_resigned(&vigil->leader)) {
+        tell_leader(&vigil->leader);
+    }
     while (good && !leads && !broker->has_ended) {
         tell(vigil);
         good = take_turn(vigil, &leads, ret_problem);
@@ -221,7 +251,8 @@ static bool follow(struct vigil *vigil, struct problem *ret_problem)
 {
     bool leads = false;
     const bool is_free = replicated_leader(vigil->replicated, &vigil->leader) &&
-                         replicated_is_free(vigil->replicated, &vigil->leader);
+                         replicated_is_free(vigil->replicated, &vigil->leader) &&
+                         !has_handed_over(vigil->broker, &vigil->leader);
     if (is_free && !lead_at_once(vigil, &leads, ret_problem)) {
         return false;
     }

@@ -10,6 +10,7 @@
 #include "broker/blob/outputs.h"
 #include "broker/blob/port/blob_access.h"
 #include "broker/blob/port/blobs.h"
+#include "broker/cluster/transfer.h"
 #include "broker/core/committer.h"
 #include "broker/core/core.h"
 #include "broker/core/follower.h"
@@ -31,8 +32,12 @@
 
 struct broker {
     struct broker_config config;
-    int signals;       /* descriptor of process_signals */
-    bool has_ended;    /* a signal came while this broker followed another one */
+    int signals;                   /* descriptor of process_signals */
+    bool has_ended;                /* a signal came while this broker followed another one */
+    bool hands_over;               /* the operator wants another broker to lead */
+    char wish[TRANSFER_WISH_SIZE]; /* which one, as transfer.h says it */
+    /* The epoch under which this process led until it handed over; 0: it did not. */
+    uint64_t handed_over_epoch;
     bool is_announced; /* market.yaml is there */
     struct storage store;
     struct exchange *exchange;
@@ -85,8 +90,8 @@ bool broker_follow(struct broker *broker, bool adopt, struct problem *ret_proble
 /* Writes market.yaml. Returns false with a problem. */
 bool broker_announce(struct broker *broker, struct problem *ret_problem);
 /* Announces the market and serves it until a signal ends the broker. A SIGHUP reads broker.yaml
- * again. Returns false with a problem when market.yaml cannot be written for another reason than a
- * full disk. */
+ * again, or hands the lead over when a request for that is in the folder. Returns false with a
+ * problem when market.yaml cannot be written for another reason than a full disk. */
 bool broker_serve(struct broker *broker, int signals, struct problem *ret_problem);
 /* Reads broker.yaml again and applies what can change while the broker runs. The log names what
  * changed, and what waits for a restart. A file with a fault changes nothing. */

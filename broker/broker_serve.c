@@ -95,6 +95,25 @@ static int64_t timeout_of(const struct pulse *pulse, bool is_announced)
     return pulse->every_ms > 0 && pulse->every_ms < ANNOUNCE_MS ? pulse->every_ms : ANNOUNCE_MS;
 }
 
+/* A SIGHUP is for the request to hand over that is in the folder, or for broker.yaml. Returns true
+ * when the broker hands over. */
+static bool obeys_transfer(struct broker *broker)
+{
+    if (!transfer_take(broker->folder, broker->wish)) {
+        broker_reload(broker);
+        return false;
+    }
+    if (broker->store.replicated == NULL) {
+        log_error("the lead cannot be handed over: the journal is on this disk alone");
+    } else if (atomic_load(&broker->store.quorum.is_away)) {
+        log_error("the lead cannot be handed over while etcd takes no entry");
+    } else {
+        log_info("hands the lead over%s%s", broker->wish[0] != '\0' ? " to " : "", broker->wish);
+        broker->hands_over = true;
+    }
+    return broker->hands_over;
+}
+
 /* Serves until a signal. While the disk has no room for market.yaml, only clients that know the
  * endpoints reach the broker. */
 bool broker_serve(struct broker *broker, int signals, struct problem *ret_problem)
@@ -113,8 +132,8 @@ bool broker_serve(struct broker *broker, int signals, struct problem *ret_proble
         if (waited == WAITED_END) {
             return true;
         }
-        if (waited == WAITED_RELOAD) {
-            broker_reload(broker);
+        if (waited == WAITED_RELOAD && obeys_transfer(broker)) {
+            return true;
         }
         is_announced = is_announced || broker_announce(broker, ret_problem);
         beat(&pulse);

@@ -1,119 +1,30 @@
 #include "broker/cluster.h"
 
 #include "base/checked.h"
-#include "base/sha256.h"
 #include "broker/backup_text.h"
+#include "broker/cluster/certificates.h"
+#include "broker/cluster/cluster_init.h"
+#include "broker/cluster/folder_copy.h"
+#include "broker/cluster/prepared.h"
+#include "broker/cluster/transfer.h"
 #include "broker/config.h"
 #include "broker/storage/backup.h"
-#include "broker/storage/entry.h"
 #include "broker/storage/etcd/etcd_inquiry.h"
 #include "broker/storage/etcd/etcd_mark.h"
 #include "broker/storage/etcd/replicated.h"
-#include "broker/storage/folder.h"
-#include "protocol/genesis.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A copy is where one folder's journal ends. */
-struct copy {
-    struct id128 market;
-    uint64_t last;
-    struct hash32 chain;
-    int64_t log_ns; /* of the last command */
-};
-
-/* ---------------------------------------------------------------- a folder */
-
-/* Gives the first or the last entry of the folder. */
-typedef bool take_entry(struct copy *copy, const void *bytes, size_t length);
-
-static bool take_first(struct copy *copy, const void *bytes, size_t length)
-{
-    struct entry_head head;
-    struct entry_command command;
-    struct genesis genesis;
-    size_t position = 0;
-    if (!entry_read_head(bytes, length, &head) || !entry_next(bytes, length, &position, &command) ||
-        !genesis_read(command.payload, command.payload_length, &genesis)) {
-        return false;
-    }
-    copy->market = genesis.cluster;
-    return true;
-}
-
-static bool take_last(struct copy *copy, const void *bytes, size_t length)
-{
-    struct entry_head head;
-    struct entry_command command;
-    size_t position = 0;
-    if (!entry_read_head(bytes, length, &head)) {
-        return false;
-    }
-    while (entry_next(bytes, length, &position, &command)) {
-        copy->log_ns = command.log_time_ns;
-    }
-    copy->last = head.index;
-    copy->chain = sha256_of(bytes, length);
-    return true;
-}
-
-static bool query(sqlite3 *database, const char *text, take_entry *take, struct copy *copy)
-{
-    sqlite3_stmt *row = NULL;
-    const bool good = sqlite3_prepare_v2(database, text, -1, &row, NULL) == SQLITE_OK &&
-                      sqlite3_step(row) == SQLITE_ROW &&
-                      take(copy, sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0));
-    (void)sqlite3_finalize(row); /* only read */
-    return good;
-}
-
-static bool read_copy(const char *folder, struct copy *ret_copy, struct problem *ret_problem)
-{
-    char path[PATH_MAX];
-    sqlite3 *database = NULL;
-    *ret_copy = (struct copy){.last = 0};
-    if (!folder_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
-        return false;
-    }
-    const bool good =
-        sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-        query(database, "SELECT bytes FROM journal WHERE idx = 1", take_first, ret_copy) &&
-        query(database, "SELECT bytes FROM journal ORDER BY idx DESC LIMIT 1", take_last, ret_copy);
-    (void)sqlite3_close(database); /* only read */
-    if (!good) {
-        problem_set(ret_problem, "%s has no journal that can be read", path);
-    }
-    return good;
-}
-
-/* Reads what the folder says of itself and of its etcd. */
-static bool read_folder(const char *folder, struct broker_config *ret_config, struct copy *ret_copy,
-                        struct problem *ret_problem)
-{
-    if (!config_load(folder, false, ret_config, ret_problem)) {
-        return false;
-    }
-    if (ret_config->etcd.member_count == 0) {
-        problem_set(ret_problem,
-                    "%s/%s does not name etcd: brokers are a cluster by their journal, which "
-                    "journal.etcd names",
-                    folder, MARKET_BROKER_CONFIG);
-        return false;
-    }
-    return read_copy(folder, ret_copy, ret_problem);
-}
 
 /* ---------------------------------------------------------------- joining */
 
 /* A broker would make a second journal where etcd has none, and could not follow from where etcd
  * has no entry any more. */
-static bool check_reach(const struct copy *copy, const struct etcd_inquiry *found,
+static bool check_reach(const struct folder_copy *copy, const struct etcd_inquiry *found,
                         struct problem *ret_problem)
 {
     if (!found->has_journal) {
@@ -135,7 +46,8 @@ static bool check_reach(const struct copy *copy, const struct etcd_inquiry *foun
     return false;
 }
 
-static void tell_next(const char *folder, const struct etcd_inquiry *found, const struct copy *copy)
+static void tell_next(const char *folder, const struct etcd_inquiry *found,
+                      const struct folder_copy *copy)
 {
     (void)printf("etcd has %" PRIu64 " entries after it\n"
                  "Now set in %s/%s what is this broker's own: listen, blob_listen, advertise,\n"
@@ -144,60 +56,143 @@ static void tell_next(const char *folder, const struct etcd_inquiry *found, cons
                  found->last - copy->last, folder, MARKET_BROKER_CONFIG, folder);
 }
 
-static bool check_joined(const char *folder, struct etcd_inquiry *ret_found, struct copy *ret_copy,
-                         struct problem *ret_problem)
+/* A joining is a folder that is made from a backup. */
+struct joining {
+    const struct cluster_command *command;
+    bool is_prepared;     /* `cluster init` made its config and certificates */
+    char place[PATH_MAX]; /* the backup is restored there first */
+    struct folder_copy copy;
+    struct etcd_inquiry found;
+    struct backup_report report;
+};
+
+/* Asks etcd, and tells what is wrong with the own certificate when nobody answers. Members hang up
+ * on a client whose certificate they refuse, and do not always say why. */
+static bool inquire(const struct etcd_config *etcd, const struct folder_copy *copy,
+                    struct etcd_inquiry *ret_found, struct problem *ret_problem)
+{
+    char reason[160];
+    if (etcd_inquire(etcd, &copy->market, copy->last, ret_found, ret_problem)) {
+        return true;
+    }
+    if (certificates_explain(etcd->ca, etcd->certificate, reason, sizeof reason)) {
+        const struct problem found = *ret_problem;
+        problem_set(ret_problem, "%.600s; %.200s: %s", found.text, etcd->certificate, reason);
+    }
+    return false;
+}
+
+/* A prepared folder says itself where etcd is; else the backup's config does. */
+static bool check_joined(struct joining *joining, struct problem *ret_problem)
 {
     struct broker_config config;
-    return read_folder(folder, &config, ret_copy, ret_problem) &&
-           etcd_inquire(&config.etcd, &ret_copy->market, ret_copy->last, ret_found, ret_problem) &&
-           check_reach(ret_copy, ret_found, ret_problem);
+    const char *backup = joining->command->words[0];
+    const char *folder = joining->command->words[1];
+    joining->is_prepared = prepared_is(folder);
+    (void)snprintf(joining->place, sizeof joining->place, "%s", folder);
+    if (joining->is_prepared
+            ? !folder_copy_config(folder, &config, ret_problem) ||
+                  !folder_copy_end(backup, &joining->copy, ret_problem) ||
+                  !prepared_place(folder, joining->place, sizeof joining->place, ret_problem)
+            : !folder_copy_read(backup, &config, &joining->copy, ret_problem)) {
+        return false;
+    }
+    return inquire(&config.etcd, &joining->copy, &joining->found, ret_problem) &&
+           check_reach(&joining->copy, &joining->found, ret_problem);
+}
+
+static enum cluster_result make_joined(struct joining *joining, struct problem *ret_problem)
+{
+    bool is_wrong = false;
+    const char *folder = joining->command->words[1];
+    const struct restore_options options = {.backup = joining->command->words[0],
+                                            .folder = joining->place,
+                                            .audit = joining->command->audit,
+                                            .skip_damaged_blobs = true,
+                                            .joins = true};
+    if (!backup_restore(&options, &joining->report, &is_wrong, ret_problem)) {
+        return is_wrong ? CLUSTER_WRONG : CLUSTER_FAILED;
+    }
+    return etcd_mark_write(joining->place, joining->found.cluster, ret_problem) &&
+                   (!joining->is_prepared || prepared_fill(folder, joining->place, ret_problem))
+               ? CLUSTER_OK
+               : CLUSTER_FAILED;
 }
 
 static enum cluster_result join(const struct cluster_command *command, struct problem *ret_problem)
 {
-    struct etcd_inquiry found;
-    struct copy copy;
-    struct backup_report report;
-    bool is_wrong = false;
-    const struct restore_options options = {.backup = command->words[0],
-                                            .folder = command->words[1],
-                                            .audit = command->audit,
-                                            .skip_damaged_blobs = true,
-                                            .joins = true};
+    struct joining joining = {.command = command};
+    const char *folder = command->words[1];
     /* The backup is looked at first: a copy of a large market takes long. */
-    if (!check_joined(options.backup, &found, &copy, ret_problem)) {
+    if (!check_joined(&joining, ret_problem)) {
         return CLUSTER_FAILED;
     }
-    if (!backup_restore(&options, &report, &is_wrong, ret_problem)) {
-        return is_wrong ? CLUSTER_WRONG : CLUSTER_FAILED;
-    }
-    if (!etcd_mark_write(options.folder, found.cluster, ret_problem)) {
-        return CLUSTER_FAILED;
+    const enum cluster_result result = make_joined(&joining, ret_problem);
+    if (result != CLUSTER_OK) {
+        return result;
     }
     const struct backup_told told = {
-        .command = "join", .folder = options.folder, .is_json = command->is_json, .has_head = true};
-    backup_text_print(&told, "joined", &report);
-    backup_text_next(&told, &report);
-    if (!command->is_json) {
-        tell_next(options.folder, &found, &copy);
+        .command = "join", .folder = folder, .is_json = command->is_json, .has_head = true};
+    backup_text_print(&told, "joined", &joining.report);
+    backup_text_next(&told, &joining.report);
+    if (!command->is_json && joining.is_prepared) {
+        (void)printf("etcd has %" PRIu64 " entries after it\nNext: bourse-broker run --dir %s\n",
+                     joining.found.last - joining.copy.last, folder);
+    } else if (!command->is_json) {
+        tell_next(folder, &joining.found, &joining.copy);
     }
     return CLUSTER_OK;
 }
 
 /* ---------------------------------------------------------------- status */
 
-static int64_t stale_ms(const struct etcd_inquiry *found, const struct copy *copy)
+static int64_t stale_ms(const struct etcd_inquiry *found, const struct folder_copy *copy)
 {
     const int64_t behind_ns = found->last > copy->last ? found->last_log_ns - copy->log_ns : 0;
     return behind_ns > 0 ? behind_ns / NS_PER_MS : 0;
 }
 
-static uint64_t lag_of(const struct etcd_inquiry *found, const struct copy *copy)
+static uint64_t lag_of(const struct etcd_inquiry *found, const struct folder_copy *copy)
 {
     return found->last > copy->last ? found->last - copy->last : 0;
 }
 
-static void print_text(const struct etcd_inquiry *found, const struct copy *copy)
+static void print_member(const struct etcd_inquiry_member *member)
+{
+    if (!member->answers) {
+        (void)printf("member    %s does not answer\n", member->url);
+        return;
+    }
+    (void)printf("member    %s etcd %s, %" PRIu64 " KiB of which %" PRIu64 " are live", member->url,
+                 member->version, member->database_bytes >> 10, member->live_bytes >> 10);
+    if (member->quota_bytes > 0) {
+        (void)printf(", %" PRIu64 " %% of its quota",
+                     member->database_bytes * 100 / member->quota_bytes);
+    }
+    if (member->behind > 0) {
+        (void)printf(", %" PRIu64 " behind", member->behind);
+    }
+    (void)puts(member->leads ? ", leads" : "");
+}
+
+static void print_etcd(const struct etcd_inquiry *found)
+{
+    for (size_t i = 0; i < found->member_count; i++) {
+        print_member(&found->members[i]);
+    }
+    if (found->no_space) {
+        (void)puts(
+            "alarm     NOSPACE: etcd has reached its quota and takes no entry. Compact, "
+            "defragment each member,\n          then disarm the alarm: docs/operator.md, When "
+            "etcd does not answer");
+    }
+    if (found->is_corrupt) {
+        (void)puts("alarm     CORRUPT: the data of a member is damaged. Replace that member, then "
+                   "disarm the alarm");
+    }
+}
+
+static void print_text(const struct etcd_inquiry *found, const struct folder_copy *copy)
 {
     const bool is_resigned = replicated_is_resigned(&found->leader);
     if (!found->has_journal) {
@@ -206,7 +201,7 @@ static void print_text(const struct etcd_inquiry *found, const struct copy *copy
         (void)printf("leader    %s%s%s\n", is_resigned ? "nobody; the last was " : "",
                      found->leader.broker[0] == '\0' ? "nobody yet" : found->leader.broker,
                      is_resigned ? ", which stopped" : "");
-        (void)printf("address   %s\n",
+        (void)printf("%s   %s\n", is_resigned ? "next   " : "address",
                      found->leader.address[0] == '\0' ? "-" : found->leader.address);
         (void)printf("epoch     %" PRIu64 "\n", found->leader.epoch);
         (void)printf("index     %" PRIu64 " on etcd, which keeps entries after %" PRIu64 "\n",
@@ -214,46 +209,29 @@ static void print_text(const struct etcd_inquiry *found, const struct copy *copy
         (void)printf("own       %" PRIu64 " here: %" PRIu64 " behind, %" PRId64 " ms stale\n",
                      copy->last, lag_of(found, copy), stale_ms(found, copy));
     }
-    for (size_t i = 0; i < found->member_count; i++) {
-        const struct etcd_inquiry_member *member = &found->members[i];
-        if (member->answers) {
-            (void)printf("member    %s etcd %s, %" PRIu64 " KiB%s\n", member->url, member->version,
-                         member->database_bytes >> 10, member->leads ? ", leads" : "");
-        } else {
-            (void)printf("member    %s does not answer\n", member->url);
-        }
-    }
+    print_etcd(found);
 }
 
-/* The texts come from etcd's certificate holders alone, and are printed without escapes only when
- * they need none. */
-static const char *plain(const char *text)
-{
-    for (const char *at = text; *at != '\0'; at++) {
-        if (*at < ' ' || *at > '~' || *at == '"' || *at == '\\') {
-            return "?";
-        }
-    }
-    return text;
-}
-
-static void print_json(const struct etcd_inquiry *found, const struct copy *copy)
+static void print_json(const struct etcd_inquiry *found, const struct folder_copy *copy)
 {
     (void)printf("{\"version\":1,\"has_journal\":%s,\"leader\":\"%s\",\"address\":\"%s\","
                  "\"is_resigned\":%s,\"epoch\":%" PRIu64 ",\"base\":%" PRIu64 ",\"index\":%" PRIu64
                  ",\"own_index\":%" PRIu64 ",\"lag\":%" PRIu64 ",\"stale_ms\":%" PRId64
-                 ",\"members\":[",
-                 found->has_journal ? "true" : "false", plain(found->leader.broker),
-                 plain(found->leader.address),
+                 ",\"no_space\":%s,\"is_corrupt\":%s,\"members\":[",
+                 found->has_journal ? "true" : "false", folder_copy_plain(found->leader.broker),
+                 folder_copy_plain(found->leader.address),
                  replicated_is_resigned(&found->leader) ? "true" : "false", found->leader.epoch,
-                 found->base, found->last, copy->last, lag_of(found, copy), stale_ms(found, copy));
+                 found->base, found->last, copy->last, lag_of(found, copy), stale_ms(found, copy),
+                 found->no_space ? "true" : "false", found->is_corrupt ? "true" : "false");
     for (size_t i = 0; i < found->member_count; i++) {
         const struct etcd_inquiry_member *member = &found->members[i];
         (void)printf("%s{\"url\":\"%s\",\"answers\":%s,\"version\":\"%s\","
-                     "\"database_bytes\":%" PRIu64 ",\"leads\":%s}",
-                     i > 0 ? "," : "", plain(member->url), member->answers ? "true" : "false",
-                     plain(member->version), member->database_bytes,
-                     member->leads ? "true" : "false");
+                     "\"database_bytes\":%" PRIu64 ",\"live_bytes\":%" PRIu64
+                     ",\"quota_bytes\":%" PRIu64 ",\"behind\":%" PRIu64 ",\"leads\":%s}",
+                     i > 0 ? "," : "", folder_copy_plain(member->url),
+                     member->answers ? "true" : "false", folder_copy_plain(member->version),
+                     member->database_bytes, member->live_bytes, member->quota_bytes,
+                     member->behind, member->leads ? "true" : "false");
     }
     (void)puts("]}");
 }
@@ -262,11 +240,18 @@ static enum cluster_result status(const struct cluster_command *command,
                                   struct problem *ret_problem)
 {
     struct broker_config config;
-    struct etcd_inquiry found;
-    struct copy copy;
-    if (!read_folder(command->words[0], &config, &copy, ret_problem) ||
-        !etcd_inquire(&config.etcd, &copy.market, copy.last, &found, ret_problem) ||
-        !read_copy(command->words[0], &copy, ret_problem)) { /* it went on meanwhile */
+    struct etcd_inquiry found = {.member_count = 0};
+    struct folder_copy copy;
+    if (!folder_copy_read(command->words[0], &config, &copy, ret_problem)) {
+        return CLUSTER_FAILED;
+    }
+    if (!inquire(&config.etcd, &copy, &found, ret_problem)) {
+        if (!command->is_json) {
+            print_etcd(&found); /* who does not answer is what the operator has to know */
+        }
+        return CLUSTER_FAILED;
+    }
+    if (!folder_copy_end(command->words[0], &copy, ret_problem)) { /* it went on meanwhile */
         return CLUSTER_FAILED;
     }
     if (command->is_json) {
@@ -277,16 +262,67 @@ static enum cluster_result status(const struct cluster_command *command,
     return CLUSTER_OK;
 }
 
+static enum cluster_result transfer(const struct cluster_command *command,
+                                    struct problem *ret_problem)
+{
+    bool is_usage = false;
+    const struct transfer_options options = {
+        .folder = command->words[0], .to = command->to, .is_json = command->is_json};
+    if (transfer_run(&options, &is_usage, ret_problem)) {
+        return CLUSTER_OK;
+    }
+    return is_usage ? CLUSTER_USAGE : CLUSTER_FAILED;
+}
+
+static enum cluster_result init(const struct cluster_command *command, struct problem *ret_problem)
+{
+    bool is_usage = false;
+    const struct cluster_init_options options = {.folder = command->words[0],
+                                                 .nodes = command->nodes,
+                                                 .operator= command->operator,
+                                                 .origin = command->origin,
+                                                 .days = command->days};
+    if (cluster_init_run(&options, &is_usage, ret_problem)) {
+        return CLUSTER_OK;
+    }
+    return is_usage ? CLUSTER_USAGE : CLUSTER_FAILED;
+}
+
+/* Returns an option that the verb would ignore, or NULL. */
+static const char *find_misplaced(const struct cluster_command *command, const char *verb)
+{
+    const bool is_init = strcmp(verb, "init") == 0;
+    return command->to != NULL && strcmp(verb, "transfer") != 0 ? "to"
+           : is_init                                            ? NULL
+           : command->nodes != NULL                             ? "nodes"
+           : command->operator!= NULL                           ? "operator"
+           : command->origin != NULL                            ? "origin"
+           : command->days != NULL                              ? "days"
+                                                                : NULL;
+}
+
 enum cluster_result cluster_run(const struct cluster_command *command, struct problem *ret_problem)
 {
     const char *verb = command->verb != NULL ? command->verb : "";
+    const char *misplaced = find_misplaced(command, verb);
+    if (misplaced != NULL) {
+        problem_set(ret_problem, "cluster %s has no --%s", verb, misplaced);
+        return CLUSTER_USAGE;
+    }
+    if (strcmp(verb, "init") == 0 && command->words[0] != NULL && command->words[1] == NULL) {
+        return init(command, ret_problem);
+    }
     if (strcmp(verb, "join") == 0 && command->words[1] != NULL) {
         return join(command, ret_problem);
     }
     if (strcmp(verb, "status") == 0 && command->words[0] != NULL && command->words[1] == NULL) {
         return status(command, ret_problem);
     }
-    problem_set(ret_problem, "write `bourse-broker cluster status DIR`, or `bourse-broker cluster "
-                             "join BACKUP DIR`");
+    if (strcmp(verb, "transfer") == 0 && command->words[0] != NULL && command->words[1] == NULL) {
+        return transfer(command, ret_problem);
+    }
+    problem_set(ret_problem,
+                "write `bourse-broker cluster` and then `status DIR`, `init DIR`, `join "
+                "BACKUP DIR` or `transfer DIR`");
     return CLUSTER_USAGE;
 }

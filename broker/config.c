@@ -328,8 +328,8 @@ static void read_file_name(struct yaml_value map, const char *key, char ret_path
 {
     const struct yaml_value value = yaml_required(map, key);
     read_text(value, ret_path, ETCD_PATH_SIZE);
-    if (ret_path[0] != '/') {
-        yaml_refuse(value, "%s is the path of a PEM file, from / on", key);
+    if (ret_path[0] == '\0') {
+        yaml_refuse(value, "%s is the path of a PEM file, from / or from the folder on", key);
     }
 }
 
@@ -467,6 +467,28 @@ static bool is_new_market(const char *folder, bool *ret_is_new, struct problem *
     return true;
 }
 
+/* A path that does not begin with / is in the market's folder. */
+static bool place_file(const char *folder, char path[ETCD_PATH_SIZE], struct problem *ret_problem)
+{
+    char placed[ETCD_PATH_SIZE];
+    if (path[0] == '\0' || path[0] == '/') {
+        return true;
+    }
+    if (snprintf(placed, sizeof placed, "%s/%s", folder, path) >= (int)sizeof placed) {
+        problem_set(ret_problem, "%.100s/%.100s: the path is too long", folder, path);
+        return false;
+    }
+    memcpy(path, placed, sizeof placed);
+    return true;
+}
+
+static bool place_files(const char *folder, struct etcd_config *etcd, struct problem *ret_problem)
+{
+    return place_file(folder, etcd->ca, ret_problem) &&
+           place_file(folder, etcd->certificate, ret_problem) &&
+           place_file(folder, etcd->key, ret_problem);
+}
+
 bool config_load(const char *folder, bool may_be_new, struct broker_config *ret_config,
                  struct problem *ret_problem)
 {
@@ -493,5 +515,5 @@ bool config_load(const char *folder, bool may_be_new, struct broker_config *ret_
     bool good = config_parse((const char *)text, length, path, may_be_new && is_new, ret_config,
                              ret_problem);
     free(text);
-    return good;
+    return good && place_files(folder, &ret_config->etcd, ret_problem);
 }

@@ -1,6 +1,7 @@
 /* The program bourse-broker runs an exchange over one folder. It also checks its config, audits and
  * replays its journal, and makes and restores backups. */
 #include "base/text.h"
+#include "broker/arguments.h"
 #include "broker/backup_text.h"
 #include "broker/broker.h"
 #include "broker/cluster.h"
@@ -34,65 +35,6 @@
 enum { OPEN_FILES_LEAST = 128, OPEN_FILES_MOST = 16384 };
 enum exit_status { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_WRONG = 7 };
 
-struct arguments {
-    const char *command;
-    const char *page; /* what `help` prints; NULL: the page of the whole program */
-    /* `second` is TARGET of backup, or DIR of restore. For completion `folder` is the shell. */
-    const char *folder, *second, *third;
-    const char *head, *checkpoint;
-    const char *since;      /* NULL: from the first record */
-    const char *end_market; /* NULL: only a market that does not start may end */
-    bool check_config, adopt, verify, json, log_json, without_blobs, with_keys, skip_damaged,
-        unchecked, log_ends;
-    enum log_level level;
-    uint32_t given; /* the options of the command line, as bits by enum option_number */
-};
-
-enum option_number {
-    OPTION_DIR = 1,
-    OPTION_CHECK,
-    OPTION_ADOPT,
-    OPTION_VERIFY,
-    OPTION_WITHOUT_BLOBS,
-    OPTION_WITH_KEYS,
-    OPTION_SKIP_DAMAGED,
-    OPTION_UNCHECKED,
-    OPTION_HEAD,
-    OPTION_CHECKPOINT,
-    OPTION_SINCE,
-    OPTION_JSON,
-    OPTION_LOG_JSON,
-    OPTION_LOG,
-    OPTION_LOG_ENDS,
-    OPTION_END_MARKET,
-    OPTION_HELP,
-    OPTION_VERSION,
-    OPTION_JSON_LOGS, /* the earlier name of --log-json, which no help shows */
-};
-
-static const struct option option_table[] = {
-    {"dir", required_argument, NULL, OPTION_DIR},
-    {"check-config", no_argument, NULL, OPTION_CHECK},
-    {"adopt-journal", no_argument, NULL, OPTION_ADOPT},
-    {"verify", no_argument, NULL, OPTION_VERIFY},
-    {"without-blobs", no_argument, NULL, OPTION_WITHOUT_BLOBS},
-    {"with-keys", no_argument, NULL, OPTION_WITH_KEYS},
-    {"skip-damaged-blobs", no_argument, NULL, OPTION_SKIP_DAMAGED},
-    {"unchecked", no_argument, NULL, OPTION_UNCHECKED},
-    {"head", required_argument, NULL, OPTION_HEAD},
-    {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
-    {"since", required_argument, NULL, OPTION_SINCE},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"log-json", no_argument, NULL, OPTION_LOG_JSON},
-    {"json-logs", no_argument, NULL, OPTION_JSON_LOGS},
-    {"log", required_argument, NULL, OPTION_LOG},
-    {"i-know-the-log-ends", no_argument, NULL, OPTION_LOG_ENDS},
-    {"end-market", required_argument, NULL, OPTION_END_MARKET},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {NULL, 0, NULL, 0},
-};
-
 #define BIT(name) (UINT32_C(1) << OPTION_##name)
 #define EVERYWHERE (BIT(HELP) | BIT(LOG) | BIT(LOG_JSON))
 
@@ -125,7 +67,8 @@ static const struct action {
     {"restore", restore,
      BIT(HEAD) | BIT(CHECKPOINT) | BIT(WITHOUT_BLOBS) | BIT(SKIP_DAMAGED) | BIT(JSON), 2,
      COMPLETION_FOLDERS, usage_restore},
-    {"cluster", cluster, BIT(JSON), 3, "status join", usage_cluster},
+    {"cluster", cluster, BIT(JSON) | BIT(TO) | BIT(NODES) | BIT(OPERATOR) | BIT(ORIGIN) | BIT(DAYS),
+     3, "status init join transfer", usage_cluster},
     {"new", end_log, BIT(DIR) | BIT(LOG_ENDS) | BIT(END_MARKET), 0, NULL, usage_new},
     {"completion", completion, 0, 1, "bash zsh fish", usage_completion},
     {"version", version, 0, 0, NULL, usage_version},
@@ -182,72 +125,10 @@ static const struct action *find_action(const char *word)
     return NULL;
 }
 
-static bool take_option(int number, struct arguments *ret)
-{
-    switch ((enum option_number)number) {
-    case OPTION_DIR:
-        ret->folder = optarg;
-        return true;
-    case OPTION_CHECK:
-        ret->check_config = true;
-        return true;
-    case OPTION_ADOPT:
-        ret->adopt = true;
-        return true;
-    case OPTION_VERIFY:
-        ret->verify = true;
-        return true;
-    case OPTION_WITHOUT_BLOBS:
-        ret->without_blobs = true;
-        return true;
-    case OPTION_WITH_KEYS:
-        ret->with_keys = true;
-        return true;
-    case OPTION_SKIP_DAMAGED:
-        ret->skip_damaged = true;
-        return true;
-    case OPTION_UNCHECKED:
-        ret->unchecked = true;
-        return true;
-    case OPTION_HEAD:
-        ret->head = optarg;
-        return true;
-    case OPTION_CHECKPOINT:
-        ret->checkpoint = optarg;
-        return true;
-    case OPTION_SINCE:
-        ret->since = optarg;
-        return true;
-    case OPTION_JSON:
-        ret->json = true;
-        return true;
-    case OPTION_LOG_JSON:
-    case OPTION_JSON_LOGS:
-        ret->log_json = true;
-        return true;
-    case OPTION_LOG:
-        if (!log_level_from(optarg, &ret->level)) {
-            (void)fail_usage("--log %s: the levels are error, warning, info and debug", optarg);
-            return false;
-        }
-        return true;
-    case OPTION_LOG_ENDS:
-        ret->log_ends = true;
-        return true;
-    case OPTION_END_MARKET:
-        ret->end_market = optarg;
-        return true;
-    case OPTION_HELP:
-    case OPTION_VERSION:
-        return true;
-    }
-    return false;
-}
-
 /* Refuses an option that the command would ignore. */
 static bool fits(const struct action *action, const struct arguments *arguments)
 {
-    for (const struct option *option = option_table; option->name != NULL; option++) {
+    for (const struct option *option = arguments_options; option->name != NULL; option++) {
         uint32_t bit = UINT32_C(1) << option->val;
         if ((arguments->given & bit) != 0 && ((action->options | EVERYWHERE) & bit) == 0) {
             (void)fail_usage("%s has no --%s", action->name, option->name);
@@ -263,15 +144,15 @@ static const struct action *parse(int argc, char **argv, struct arguments *ret)
 {
     *ret = (struct arguments){.level = LOG_LEVEL_INFO};
     opterr = 0; /* the errors are told in our own form */
-    for (int found; (found = getopt_long(argc, argv, ":h", option_table, NULL)) != -1;) {
+    for (int found; (found = getopt_long(argc, argv, ":h", arguments_options, NULL)) != -1;) {
         int number = found == 'h'                ? OPTION_HELP
                      : found == OPTION_JSON_LOGS ? OPTION_LOG_JSON
                                                  : found;
         if (found == '?' || found == ':') {
-            process_say_wrong_option("bourse-broker", found, argv[optind - 1], option_table);
+            process_say_wrong_option("bourse-broker", found, argv[optind - 1], arguments_options);
             return NULL;
         }
-        if (!take_option(number, ret)) {
+        if (!arguments_take(number, ret)) {
             return NULL;
         }
         ret->given |= UINT32_C(1) << number;
@@ -508,6 +389,11 @@ static int cluster(const struct arguments *arguments)
     const struct cluster_command command = {.verb = arguments->folder,
                                             .words = {arguments->second, arguments->third},
                                             .audit = path,
+                                            .to = arguments->to,
+                                            .nodes = arguments->nodes,
+                                            .operator= arguments->operator,
+                                            .origin = arguments->origin,
+                                            .days = arguments->days,
                                             .is_json = arguments->json};
     static const int statuses[] = {EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_WRONG};
     const int status = statuses[cluster_run(&command, &problem)];
@@ -540,8 +426,8 @@ static int completion(const struct arguments *arguments)
         commands[i] = (struct completion_command){actions[i].name, actions[i].options | EVERYWHERE,
                                                   actions[i].offer};
     }
-    const struct completion_program program = {"bourse-broker", option_table, commands, ACTIONS,
-                                               "run"};
+    const struct completion_program program = {"bourse-broker", arguments_options, commands,
+                                               ACTIONS, "run"};
     if (completion_for(stdout, arguments->folder, &program)) {
         return EXIT_OK;
     }

@@ -69,6 +69,7 @@ void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice
     dialogue->goodbye_due = false;
     dialogue->give_again = false;
     dialogue->send_again_ns = INT64_MAX;
+    dialogue->waits_ns = INT64_MAX;
     requests_unsend(&dialogue->requests);
 }
 
@@ -239,6 +240,7 @@ static bool give_hello(struct dialogue *dialogue)
     hello.has_resume_session = hello.has_resume_sequence = dialogue->resume_session != 0;
     hello.resume_session = dialogue->resume_session;
     hello.resume_sequence = dialogue->resume_sequence;
+    hello.has_waits = hello.waits = 1;
     return give_own(dialogue, MESSAGE_HELLO, &dialogue->hello_id, &hello.base);
 }
 
@@ -335,6 +337,10 @@ void dialogue_tick(struct dialogue *dialogue, int64_t now_ns, struct dialogue_ev
         dialogue->send_again_ns = INT64_MAX;
         requests_unsend(&dialogue->requests);
     }
+    if (dialogue->state == STATE_READY && now_ns >= dialogue->waits_ns) {
+        dialogue->waits_ns = INT64_MAX;
+        requests_unsend_waiting(&dialogue->requests);
+    }
 }
 
 int64_t dialogue_next_deadline_ns(const struct dialogue *dialogue)
@@ -346,7 +352,10 @@ int64_t dialogue_next_deadline_ns(const struct dialogue *dialogue)
     int64_t beat =
         dialogue->state == STATE_READY ? dialogue->beaten_ns + dialogue->heartbeat_ns : INT64_MAX;
     int64_t deadline = beat < silence ? beat : silence;
-    return dialogue->state == STATE_READY && dialogue->send_again_ns < deadline
-               ? dialogue->send_again_ns
-               : deadline;
+    if (dialogue->state != STATE_READY) {
+        return deadline;
+    }
+    const int64_t again =
+        dialogue->send_again_ns < dialogue->waits_ns ? dialogue->send_again_ns : dialogue->waits_ns;
+    return again < deadline ? again : deadline;
 }

@@ -14,6 +14,7 @@
  * exponential from 100 ms to 5 s, with jitter from the caller's dice. Of a market with several
  * brokers, the new connection goes to dialogue_address (protocol/route/contacts.h). NOT_LEADER is
  * no answer to a request: it ends the session, and the request is sent again to the next broker.
+ * NO_QUORUM is none either: the request is sent again after a second or two, or to the next broker.
  *
  * On the new connection the dialogue asks to resume its session after the last message received. If
  * the broker can (Welcome says `resumed`), the missed messages come first, as if the connection had
@@ -55,7 +56,9 @@ enum dialogue_status {
 };
 
 enum dialogue_event_type {
-    DIALOGUE_NOTHING,  /* understood, and without effect for the caller (a heartbeat) */
+    /* Understood, and without effect for the caller (a heartbeat). With `reject` NO_QUORUM and
+     * `text`, the broker cannot do the request `id` now; the dialogue sends it again. */
+    DIALOGUE_NOTHING,
     DIALOGUE_READY,    /* Welcome arrived: `welcome` */
     DIALOGUE_ACCEPTED, /* a request was accepted: `id`, `request_type`, `index` */
     DIALOGUE_REJECTED, /* refused: `id`, `request_type`, `reject` */

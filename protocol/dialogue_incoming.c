@@ -13,6 +13,10 @@
 #include <string.h>
 
 #define RATE_PAUSE_NS NS_PER_S /* the broker reports RATE once a second */
+/* A refused request is sent again after half of this time, or up to all of it. */
+#define QUORUM_PAUSE_NS (2 * NS_PER_S)
+/* Another broker may have taken the lead from one whose journal took no entry for so long. */
+enum { QUORUM_MOVE_MS = 4000 };
 
 /* A parting says how a connection ends. */
 struct parting {
@@ -156,6 +160,29 @@ static bool is_push(enum message_type type)
            type == MESSAGE_ASK_EVENT || type == MESSAGE_LEASE_NOTICE;
 }
 
+/* The journal of the broker takes no entry. The request is kept and sent again. Of several brokers,
+ * another one may lead by now: a leader that is cut off from its journal cannot know. */
+static void on_no_quorum(struct dialogue *dialogue, struct request *request,
+                         const Bourse__V1__Reject *reject, struct dialogue_event *ret_event)
+{
+    ret_event->id = request->id;
+    ret_event->request_type = request->type;
+    if (contacts_has_choice(&dialogue->contacts) && reject->has_value &&
+        reject->value >= QUORUM_MOVE_MS) {
+        end_connection(dialogue,
+                       &(struct parting){DIALOGUE_LOST, CONTACT_NO_QUORUM, reject->text, ""},
+                       ret_event);
+        ret_event->reject = REJECT_NO_QUORUM;
+        return;
+    }
+    fill_reject(reject, ret_event);
+    request->is_waiting = true;
+    if (dialogue->waits_ns == INT64_MAX) {
+        const uint64_t share = random_below(&dialogue->dice, QUORUM_PAUSE_NS / 2 + 1);
+        dialogue->waits_ns = dialogue->heard_ns + QUORUM_PAUSE_NS / 2 + (int64_t)share;
+    }
+}
+
 /* Handles an answer; NULL is a forgotten request. Takes the body when the caller gets it. */
 static void on_answer(struct dialogue *dialogue, struct request *request,
                       const struct envelope *envelope, ProtobufCMessage **body,
@@ -167,6 +194,11 @@ static void on_answer(struct dialogue *dialogue, struct request *request,
     }
     if (type != MESSAGE_REJECT && type != message_answer(request->type)) {
         broken(dialogue, "the broker answered with a message of the wrong type", ret_event);
+        return;
+    }
+    if (type == MESSAGE_REJECT &&
+        ((const Bourse__V1__Reject *)(const void *)*body)->code == REJECT_NO_QUORUM) {
+        on_no_quorum(dialogue, request, (const Bourse__V1__Reject *)(const void *)*body, ret_event);
         return;
     }
     ret_event->id = request->id;

@@ -47,6 +47,7 @@ struct dialogue {
     int64_t heard_ns;
     int64_t beaten_ns;
     int64_t send_again_ns; /* when to resend after RATE; INT64_MAX: never */
+    int64_t waits_ns;      /* when to resend what NO_QUORUM refused; INT64_MAX: never */
 
     bool hello_due;
     bool heartbeat_due;

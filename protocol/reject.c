@@ -52,6 +52,10 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
                            "Send it to the broker that leads, under the same id; programs do so "
                            "by themselves.",
                            EXIT_UNREACHABLE},
+    [REJECT_NO_QUORUM] = {"NO_QUORUM",
+                          "Wait, or ask the operator: most members of the journal must answer. "
+                          "Programs send it again by themselves, under the same id.",
+                          EXIT_UNREACHABLE},
     [REJECT_NOT_FOUND] = {"NOT_FOUND", "Not found, or not yours: `bourse ps` lists your jobs.",
                           EXIT_NOT_FOUND},
     [REJECT_EXISTS] = {"EXISTS", "Nothing to do: it is there already.", EXIT_REFUSED},

@@ -23,6 +23,9 @@ enum reject_code {
     REJECT_GAP_TOO_OLD = 15, /* the missed messages are no longer kept */
     /* The broker follows; `leader_address` says who leads. Send it there under the same id. */
     REJECT_NOT_LEADER = 16,
+    /* The journal takes no entry at present. `value` is the time since the last one, in ms. The
+     * command may be done later: the client keeps it, and sends it again under the same id. */
+    REJECT_NO_QUORUM = 17,
     REJECT_NOT_FOUND = 20, /* no such object, or not yours: the same text for both */
     REJECT_EXISTS = 21,
     REJECT_FROZEN = 22,

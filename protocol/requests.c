@@ -137,6 +137,17 @@ void requests_unsend(struct requests *requests)
     struct list_link *head = &requests->list;
     for (struct list_link *link = head->next; link != head; link = link->next) {
         request_at(link)->is_sent = false;
+        request_at(link)->is_waiting = false;
+    }
+}
+
+void requests_unsend_waiting(struct requests *requests)
+{
+    struct list_link *head = &requests->list;
+    for (struct list_link *link = head->next; link != head; link = link->next) {
+        struct request *request = request_at(link);
+        request->is_sent = request->is_sent && !request->is_waiting;
+        request->is_waiting = false;
     }
 }
 

@@ -17,7 +17,8 @@ struct request {
     enum message_type type;
     /* True when created_ms, and the signature where one is needed, are set. */
     bool is_stamped;
-    bool is_sent; /* on this connection */
+    bool is_sent;    /* on this connection */
+    bool is_waiting; /* NO_QUORUM came: it is sent again after a pause */
     int64_t created_ms;
     bool is_signed;
     struct signature64 signature;
@@ -58,6 +59,8 @@ struct request *requests_find(const struct requests *requests, const struct id12
 struct request *requests_next_unsent(const struct requests *requests);
 /* Marks every request unsent: on a new connection, or after the broker dropped some. */
 void requests_unsend(struct requests *requests);
+/* Marks every waiting request unsent. */
+void requests_unsend_waiting(struct requests *requests);
 /* Stamps all requests, and stamps again those that would be from the future. Log time stands still
  * while the broker is away, but ours went on. The id stays, and the broker recognizes a repeat by
  * id and body, so nothing is done twice. Returns false when memory is short. */

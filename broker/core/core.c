@@ -33,6 +33,8 @@
 #define STATE_INTERVAL_NS (10 * NS_PER_S)
 /* Interval between looks whether a full disk has space for a tick again. */
 #define ROOM_INTERVAL_NS NS_PER_S
+/* Interval between looks whether the journal takes entries again. */
+#define AWAY_INTERVAL_NS (50 * NS_PER_MS)
 
 /* ---------------------------------------------------------------- groups */
 
@@ -44,12 +46,21 @@ static void take_group(struct core *core)
         link = queue_pop(core->config.returned, QUEUE_FOREVER);
     }
     core->open = QUEUE_ELEMENT(link, struct group, link);
+    if (core->unanswered != NULL) {
+        unanswered_forget(core->unanswered, core->open);
+    }
 }
 
 void core_add_reply(struct core *core, struct outgoing *reply)
 {
     if (reply == NULL) {
         fatal("out of memory");
+    }
+    if (core->is_away) {
+        if (!queue_push(core->config.releases, &reply->link)) {
+            outgoing_destroy(&reply); /* the gateway has ended: the broker is stopping */
+        }
+        return;
     }
     assert(core->open->reply_count < GROUP_REPLIES_MAX);
     core->open->replies[core->open->reply_count++] = reply;
@@ -59,63 +70,6 @@ void core_charge(struct core *core, const struct budget_asker *asker, int64_t st
 {
     if (core->config.budget != NULL) {
         budget_charge(core->config.budget, asker, steps, clock_monotonic_ns());
-    }
-}
-
-/* Makes events for the watchers of changed jobs, from the present state. */
-static void add_events(struct core *core)
-{
-    struct watch_event event;
-    while (core->open->reply_count < GROUP_REPLIES_MAX &&
-           watches_next_event(core->watches, &event)) {
-        const uint64_t before = exchange_steps(core->config.exchange);
-        struct outgoing *reply =
-            replies_job_event(core->config.exchange, &event.job, logtime_now(core->config.clock));
-        if (reply != NULL) { /* a job may be gone before its event is made */
-            core_charge(
-                core, &(struct budget_asker){event.account, event.session, BUDGET_READS},
-                budget_of_answer(exchange_steps(core->config.exchange) - before, reply->length));
-            reply->session = event.session;
-            core_add_reply(core, reply);
-        }
-        if (!exchange_job_is_open(core->config.exchange, &event.job)) {
-            /* The watcher knows of the job's end, or nothing is left to tell. */
-            watches_drop(core->watches, event.session, &event.job);
-        }
-    }
-    core->events_due_ns = watches_pending(core->watches) ? clock_monotonic_ns() : INT64_MAX;
-}
-
-static void add_output(struct core *core)
-{
-    struct outgoing *reply = NULL;
-    while (core->open->reply_count < GROUP_REPLIES_MAX &&
-           (reply = output_relay_next(core->relay, core->config.exchange, clock_monotonic_ns())) !=
-               NULL) {
-        core_charge(core, &(struct budget_asker){reply->account, reply->session, BUDGET_READS},
-                    budget_of_answer(0, reply->length));
-        core_add_reply(core, reply);
-    }
-}
-
-static void add_terminals(struct core *core)
-{
-    struct outgoing *reply = NULL;
-    while (core->open->reply_count < GROUP_REPLIES_MAX &&
-           (reply = terminal_relay_next(core->terminals, clock_monotonic_ns())) != NULL) {
-        core_charge(core, &(struct budget_asker){reply->account, reply->session, BUDGET_READS},
-                    budget_of_answer(0, reply->length));
-        core_add_reply(core, reply);
-    }
-}
-
-static void add_market(struct core *core)
-{
-    struct outgoing *reply = NULL;
-    while (core->open->reply_count < GROUP_REPLIES_MAX &&
-           (reply = follow_next(core->follow, core->config.exchange, clock_monotonic_ns())) !=
-               NULL) {
-        core_add_reply(core, reply);
     }
 }
 
@@ -130,6 +84,9 @@ void core_hand_over(struct core *core)
             group->mark = exchange_state_hash(core->config.exchange);
             core->next_mark = last + core->config.mark_every;
         }
+    }
+    if (core->unanswered != NULL) {
+        unanswered_keep(core->unanswered, group);
     }
     atomic_fetch_add(core->config.committing, 1);
     bool pushed = queue_push(core->config.groups, &group->link);
@@ -365,6 +322,8 @@ static void take_request(struct core *core, struct request *request)
     case REQUEST_MESSAGE:
         if (!translate_is_command((enum message_type)request->envelope.type)) {
             core_answer(core, request);
+        } else if (core->is_away) {
+            core_outage_refuse(core, request);
         } else if (disk_reserve_admits(disk_reserve_state(core->config.reserve),
                                        (enum message_type)request->envelope.type) &&
                    (request->envelope.type != MESSAGE_RESULTS || has_dice(core))) {
@@ -416,10 +375,10 @@ static void expect(const struct core *core, const struct queue_link *link)
     expect_one(core, link->next, exchange_expect_orders);
 }
 
-/* Log time stands still when the disk cannot store even a tick. */
+/* Log time stands still when the disk cannot store even a tick, or the journal takes none. */
 static bool may_tick(const struct core *core)
 {
-    return disk_reserve_state(core->config.reserve) < DISK_RESERVE_LAST;
+    return !core->is_away && disk_reserve_state(core->config.reserve) < DISK_RESERVE_LAST;
 }
 
 /* Returns the time until the core must act if no request arrives. */
@@ -453,6 +412,9 @@ static int64_t idle_ns(struct core *core, int64_t now_ns)
     if (challenges_ns != INT64_MAX) {
         wait = least(wait, challenges_ns > now_ns ? challenges_ns - now_ns : 0);
     }
+    if (core->is_away) {
+        wait = AWAY_INTERVAL_NS;
+    }
     if (core->waiting != NULL) {
         wait = least(wait, core->waiting_due_ns > now_ns ? core->waiting_due_ns - now_ns : 0);
     }
@@ -472,20 +434,8 @@ static void tick_when_due(struct core *core)
     if (may_tick(core) && logtime_now(core->config.clock) >= core->config.epoch->ends_ns) {
         begin_epoch(core);
     }
-    if (core->events_due_ns <= now_ns) {
-        add_events(core);
-    }
-    if (follow_due_ns(core->follow) <= now_ns) {
-        add_market(core);
-    }
-    if (output_relay_due_ns(core->relay) <= now_ns) {
-        add_output(core);
-    }
-    if (terminal_relay_due_ns(core->terminals) <= now_ns) {
-        add_terminals(core);
-    }
-    if (challenges_due_ns(core->challenges) <= now_ns) {
-        core_add_challenges(core);
+    if (!core->is_away) {
+        core_add_news(core, now_ns);
     }
     if (core->waiting != NULL && core->waiting_due_ns <= now_ns) {
         core_answer_waiting(core);
@@ -497,6 +447,7 @@ static void *run(void *argument)
     struct core *core = argument;
     process_name_thread("core");
     while (!queue_finished(core->config.inbound)) {
+        core_outage_look(core);
         int64_t wait = idle_ns(core, clock_monotonic_ns());
         /* An open group with commands waits only for the committer, which wakes the core. */
         if (!group_is_empty(core->open) && committer_is_idle(core)) {
@@ -553,8 +504,8 @@ struct core *core_start(const struct core_config *config)
     core->open = group_create();
     if (core->watches == NULL || core->follow == NULL || core->relay == NULL ||
         core->terminals == NULL || core->figures == NULL || core->departures == NULL ||
-        core->challenges == NULL || core->open == NULL || !add_spares(config) ||
-        pthread_create(&core->thread, NULL, run, core) != 0) {
+        core->challenges == NULL || core->open == NULL || !core_outage_open(core) ||
+        !add_spares(config) || pthread_create(&core->thread, NULL, run, core) != 0) {
         fatal("the core cannot start: out of memory or threads");
     }
     return core;
@@ -578,6 +529,7 @@ void core_stop(struct core **self)
         figures_board_destroy(&core->figures);
         departures_destroy(&core->departures);
         core_close_challenges(core);
+        core_outage_close(core);
         group_destroy(&core->open);
         free(core);
         *self = NULL;

@@ -12,6 +12,8 @@
 #include "broker/answer/watches.h"
 #include "broker/challenge/challenges.h"
 #include "broker/core/group.h"
+#include "broker/core/outage/past_state.h"
+#include "broker/core/outage/unanswered.h"
 #include "broker/core/outgoing.h"
 #include "broker/core/request.h"
 
@@ -40,10 +42,14 @@ struct core {
     struct queue_link *waiting;       /* reads whose senders must earn more first, oldest first */
     struct queue_link **last_waiting; /* where the next one goes */
     int64_t waiting_due_ns;           /* monotonic: when waiting reads are looked at again */
+    bool is_away;                     /* the journal takes no entry */
+    struct unanswered *unanswered;    /* NULL: no journal can be away */
+    struct past_state *past;          /* likewise */
 };
 
-/* Adds an answer to the open group, and takes it over. Ends the process when `reply` is NULL, for
- * memory was short. */
+/* Adds an answer to the open group, and takes it over. While the journal is away, the answer is
+ * sent at once, so it must not show anything that the journal may lack. Ends the process when
+ * `reply` is NULL, for memory was short. */
 void core_add_reply(struct core *core, struct outgoing *reply);
 /* Charges steps to a member or a stranger. */
 void core_charge(struct core *core, const struct budget_asker *asker, int64_t steps);
@@ -64,6 +70,22 @@ bool core_refuse_challenged(struct core *core, struct request *request);
 /* Returns the time, and dice that nobody has seen. */
 struct challenges_now core_challenge_time(struct core *core);
 
+/* The unit outage/core_outage.c bridges the time in which the journal takes no entry. */
+
+/* Makes what an outage needs. Returns false when memory is short. */
+bool core_outage_open(struct core *core);
+void core_outage_close(struct core *core);
+/* Notices that the journal went away, or came back. */
+void core_outage_look(struct core *core);
+/* Answers a read meanwhile, or refuses it, and destroys the request unless it was passed on. */
+void core_outage_answer(struct core *core, struct request *request);
+/* Refuses the request, and destroys it. */
+void core_outage_refuse(struct core *core, struct request *request);
+/* Passes a read of committed data on to the thread that answers it. */
+void core_pass_on(struct core *core, struct request *request);
+
+/* Adds what others follow and what is due by `now_ns`, from the present state. */
+void core_add_news(struct core *core, int64_t now_ns);
 /* Answers a read, keeps it waiting, or refuses it; takes the request over. */
 void core_answer(struct core *core, struct request *request);
 /* Answers waiting reads whose senders have earned the steps of a read. */

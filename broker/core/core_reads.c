@@ -1,4 +1,5 @@
-/* The core answers reads from the present state here, as far as their senders have earned them. */
+/* The core answers reads from the present state here, as far as their senders have earned them, and
+ * tells those who follow something. */
 #include "broker/core/core_internal.h"
 
 #include "base/checked.h"
@@ -33,7 +34,7 @@ static void watch(struct core *core, const struct request *request)
 
 /* The reader answers reads of committed data, once the core knows that the asker owns the job. The
  * keeper of blobs looks at that itself. */
-static void pass_on(struct core *core, struct request *request)
+void core_pass_on(struct core *core, struct request *request)
 {
     struct queue *queue = replies_are_the_keepers((enum message_type)request->envelope.type)
                               ? core->config.keeper
@@ -151,9 +152,14 @@ static void answer_now(struct core *core, struct request *request)
     }
     const struct budget_asker asker = asker_of(request);
     enum message_type type = (enum message_type)request->envelope.type;
+    if (core->is_away) {
+        core_charge(core, &asker, BUDGET_LEDGER_STEPS);
+        core_outage_answer(core, request);
+        return;
+    }
     if (replies_are_the_readers(type) || replies_are_the_keepers(type)) {
         core_charge(core, &asker, BUDGET_LEDGER_STEPS);
-        pass_on(core, request);
+        core_pass_on(core, request);
         return;
     }
     const struct exchange *exchange = core->config.exchange;
@@ -264,4 +270,82 @@ void core_forget_waiting(struct core *core, uint64_t session, bool all)
         request_destroy(&request);
     }
     core->last_waiting = at;
+}
+
+/* ---------------------------------------------------------------- what comes unasked */
+
+/* Makes events for the watchers of changed jobs, from the present state. */
+static void add_events(struct core *core)
+{
+    struct watch_event event;
+    while (core->open->reply_count < GROUP_REPLIES_MAX &&
+           watches_next_event(core->watches, &event)) {
+        const uint64_t before = exchange_steps(core->config.exchange);
+        struct outgoing *reply =
+            replies_job_event(core->config.exchange, &event.job, logtime_now(core->config.clock));
+        if (reply != NULL) { /* a job may be gone before its event is made */
+            core_charge(
+                core, &(struct budget_asker){event.account, event.session, BUDGET_READS},
+                budget_of_answer(exchange_steps(core->config.exchange) - before, reply->length));
+            reply->session = event.session;
+            core_add_reply(core, reply);
+        }
+        if (!exchange_job_is_open(core->config.exchange, &event.job)) {
+            /* The watcher knows of the job's end, or nothing is left to tell. */
+            watches_drop(core->watches, event.session, &event.job);
+        }
+    }
+    core->events_due_ns = watches_pending(core->watches) ? clock_monotonic_ns() : INT64_MAX;
+}
+
+static void add_output(struct core *core)
+{
+    struct outgoing *reply = NULL;
+    while (core->open->reply_count < GROUP_REPLIES_MAX &&
+           (reply = output_relay_next(core->relay, core->config.exchange, clock_monotonic_ns())) !=
+               NULL) {
+        core_charge(core, &(struct budget_asker){reply->account, reply->session, BUDGET_READS},
+                    budget_of_answer(0, reply->length));
+        core_add_reply(core, reply);
+    }
+}
+
+static void add_terminals(struct core *core)
+{
+    struct outgoing *reply = NULL;
+    while (core->open->reply_count < GROUP_REPLIES_MAX &&
+           (reply = terminal_relay_next(core->terminals, clock_monotonic_ns())) != NULL) {
+        core_charge(core, &(struct budget_asker){reply->account, reply->session, BUDGET_READS},
+                    budget_of_answer(0, reply->length));
+        core_add_reply(core, reply);
+    }
+}
+
+static void add_market(struct core *core)
+{
+    struct outgoing *reply = NULL;
+    while (core->open->reply_count < GROUP_REPLIES_MAX &&
+           (reply = follow_next(core->follow, core->config.exchange, clock_monotonic_ns())) !=
+               NULL) {
+        core_add_reply(core, reply);
+    }
+}
+
+void core_add_news(struct core *core, int64_t now_ns)
+{
+    if (core->events_due_ns <= now_ns) {
+        add_events(core);
+    }
+    if (follow_due_ns(core->follow) <= now_ns) {
+        add_market(core);
+    }
+    if (output_relay_due_ns(core->relay) <= now_ns) {
+        add_output(core);
+    }
+    if (terminal_relay_due_ns(core->terminals) <= now_ns) {
+        add_terminals(core);
+    }
+    if (challenges_due_ns(core->challenges) <= now_ns) {
+        core_add_challenges(core);
+    }
 }

@@ -221,6 +221,25 @@ struct outgoing *outgoing_not_leader(uint64_t session, const struct id128 *id, c
     return encode_reject(session, id, &body);
 }
 
+struct outgoing *outgoing_unsettled(uint64_t session, const struct id128 *id,
+                                    struct quorum_note *note, int64_t now_ns)
+{
+    char text[LIMIT_TEXT_BYTES];
+    const int64_t age_ms = quorum_note_text(note, now_ns, text, sizeof text);
+    return say_reject(session, id, REJECT_NO_QUORUM, "journal", age_ms, 0, text);
+}
+
+struct outgoing *outgoing_no_quorum(const struct request *request, struct quorum_note *note,
+                                    int64_t now_ns)
+{
+    struct outgoing *outgoing =
+        outgoing_unsettled(request->session, &request->envelope.id, note, now_ns);
+    if (outgoing != NULL) {
+        outgoing->refused_type = (enum message_type)request->envelope.type;
+    }
+    return outgoing;
+}
+
 struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,
                                  const char *field, int64_t value, int64_t limit)
 {

@@ -5,6 +5,7 @@
 #define BOURSE_BROKER_CORE_OUTGOING_H
 
 #include "base/id.h"
+#include "broker/core/outage/quorum_note.h"
 #include "broker/core/queue.h"
 #include "broker/gateway/directory.h"
 #include "formats/value.h"
@@ -88,6 +89,12 @@ struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum 
 /* Returns a refusal of a broker that follows. `leader` is where the one that leads is; a text that
  * is no endpoint is left out. */
 struct outgoing *outgoing_not_leader(uint64_t session, const struct id128 *id, char *leader);
+/* Returns a refusal NO_QUORUM of `request`, with the sentence of the note. */
+struct outgoing *outgoing_no_quorum(const struct request *request, struct quorum_note *note,
+                                    int64_t now_ns);
+/* The same for a command that is applied already, and may be done later. */
+struct outgoing *outgoing_unsettled(uint64_t session, const struct id128 *id,
+                                    struct quorum_note *note, int64_t now_ns);
 /* Returns a refusal because of a freeze or a halt, with the operator's reason; NULL: none. */
 struct outgoing *outgoing_reject_reason(uint64_t session, const struct id128 *id,
                                         enum reject_code code, const char *field,

@@ -40,8 +40,8 @@ void refusals_destroy(struct refusals **self)
 static bool concerns_sender(enum reject_code code)
 {
     return code != REJECT_NONE && code != REJECT_SESSION && code != REJECT_BUSY &&
-           code != REJECT_UNAVAILABLE && code != REJECT_NOT_LEADER && code != REJECT_STORAGE_FULL &&
-           code != REJECT_BLOB_OFFSET;
+           code != REJECT_UNAVAILABLE && code != REJECT_NOT_LEADER && code != REJECT_NO_QUORUM &&
+           code != REJECT_STORAGE_FULL && code != REJECT_BLOB_OFFSET;
 }
 
 static struct tally *find(struct refusals *refusals, uint32_t account, enum reject_code code)

@@ -65,13 +65,20 @@ struct refusal {
     int64_t value, limit;
 };
 
-/* The journal takes no entry at present, or took none for so long that another broker may lead. */
-static bool may_be_deposed(const struct gateway *gateway)
+/* Returns true when the message must not be passed on, because the journal takes no entry at
+ * present, or took none for so long that another broker may lead. The core answers reads from the
+ * state that the journal has. */
+static bool lacks_quorum(const struct gateway *gateway, enum message_type type)
 {
-    const struct gateway_config *config = &gateway->config;
-    return (config->is_away != NULL && atomic_load(config->is_away)) ||
-           (config->led_ns != NULL && clock_monotonic_ns() - (int64_t)atomic_load(config->led_ns) >
-                                          SUCCESSION_ALIVE_MS * NS_PER_MS);
+    const struct quorum_note *note = gateway->config.quorum;
+    if (note == NULL) {
+        return false;
+    }
+    if (atomic_load(&note->is_away)) {
+        return translate_is_command(type);
+    }
+    return quorum_note_age_ms(note, clock_monotonic_ns()) > SUCCESSION_ALIVE_MS &&
+           !disk_reserve_admits(DISK_RESERVE_STUCK, type);
 }
 
 /* Checks all that the head, the account and the clock can tell. */
@@ -105,9 +112,8 @@ static struct refusal check(struct gateway *gateway, const struct incoming *in)
     if (!disk_reserve_admits(disk_reserve_state(gateway->config.reserve), type)) {
         return (struct refusal){REJECT_STORAGE_FULL, "", 0, 0};
     }
-    /* The newest state is not known to last, and another broker may lead: as on a stuck disk. */
-    if (may_be_deposed(gateway) && !disk_reserve_admits(DISK_RESERVE_STUCK, type)) {
-        return (struct refusal){REJECT_UNAVAILABLE, "journal", 0, 0};
+    if (lacks_quorum(gateway, type)) {
+        return (struct refusal){REJECT_NO_QUORUM, "journal", 0, 0};
     }
     if (!translate_is_command(type)) {
         return (struct refusal){.code = REJECT_NONE};
@@ -261,7 +267,9 @@ static void in_session(struct gateway *gateway, const struct incoming *in, struc
         return;
     }
     struct refusal refusal = check(gateway, in);
-    if (refusal.code != REJECT_NONE) {
+    if (refusal.code == REJECT_NO_QUORUM) {
+        gateway_refuse_quorum(gateway, in, session);
+    } else if (refusal.code != REJECT_NONE) {
         gateway_refuse(gateway, in, session, refusal.code, refusal.field, refusal.value,
                        refusal.limit);
     } else {
@@ -359,7 +367,9 @@ static void release(struct gateway *gateway, struct outgoing *outgoing)
     case OUTGOING_FORGET:
         return;
     }
-    if (session != NULL) { /* a client that left asks again */
+    if (session != NULL && outgoing->refused == REJECT_NO_QUORUM && !session->waits) {
+        gateway_say_unavailable(gateway, session, outgoing);
+    } else if (session != NULL) { /* a client that left asks again */
         gateway_send(gateway, session, outgoing);
     }
 }

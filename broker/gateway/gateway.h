@@ -9,6 +9,7 @@
 
 #include "base/id.h"
 #include "broker/core/logtime.h"
+#include "broker/core/outage/quorum_note.h"
 #include "broker/core/queue.h"
 #include "broker/core/refusals.h"
 #include "broker/gateway/budget.h"
@@ -16,7 +17,6 @@
 #include "broker/storage/disk_reserve.h"
 #include "runtime/router.h"
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 enum { GATEWAY_WORKERS_MAX = 16, GATEWAY_PENDING_BYTES = 256 << 20 };
@@ -42,10 +42,9 @@ struct gateway_config {
     uint64_t index;                     /* newest durable command */
     int64_t index_log_ns;               /* log time of that command */
     const struct disk_reserve *reserve; /* the committer changes its state */
-    /* Monotonic: this broker led the journal on etcd at that time. NULL: no other broker can. */
-    const atomic_llong *led_ns;
-    const atomic_bool *is_away; /* the journal takes no entry at present; may be NULL */
-    struct refusals *refusals;  /* counts refusals of members */
+    /* The note is about the journal on etcd; NULL: the journal is on this disk alone. */
+    struct quorum_note *quorum;
+    struct refusals *refusals; /* counts refusals of members */
 };
 
 /* Starts the thread. The process ends when memory or threads are short. */

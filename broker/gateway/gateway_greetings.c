@@ -41,6 +41,9 @@ static void fill_welcome(struct gateway *gateway, const struct session *session,
     const int64_t behind_ms = clock_wall_ns() / NS_PER_MS - body->log_time_ms;
     body->has_behind_ms = behind_ms >= BEHIND_LEAST_MS;
     body->behind_ms = behind_ms;
+    const struct quorum_note *note = gateway->config.quorum;
+    body->has_stale_ms = note != NULL && atomic_load(&note->is_away);
+    body->stale_ms = body->has_stale_ms ? quorum_note_age_ms(note, clock_monotonic_ns()) : 0;
     if (account->number != EXCHANGE_NO_ACCOUNT) {
         body->has_account = true;
         body->account = (ProtobufCBinaryData){.data = account->key.bytes, .len = 32};
@@ -100,6 +103,7 @@ struct hello {
     enum session_role role;
     uint32_t version;
     bool has_resume;
+    bool waits;
     uint64_t session, sequence;
 };
 
@@ -135,6 +139,7 @@ static void greet(struct gateway *gateway, const struct incoming *in, const stru
             return;
         }
     }
+    session->waits = said->waits;
     gateway->counts.sessions++;
     gateway->counts.resumed += is_resumed;
     bool may_provide = in->account != NULL && (in->account->roles & ROLE_PROVIDER) != 0;
@@ -228,6 +233,7 @@ void gateway_hello(struct gateway *gateway, const struct incoming *in)
         .role =
             wire->has_role && wire->role == SESSION_PROVIDER ? SESSION_PROVIDER : SESSION_CONSUMER,
         .version = wire->version,
+        .waits = wire->has_waits && wire->waits,
         .has_resume = wire->has_resume_session && wire->has_resume_sequence,
         .session = wire->resume_session,
         .sequence = wire->resume_sequence,

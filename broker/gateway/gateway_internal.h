@@ -99,6 +99,13 @@ void gateway_send_body(struct gateway *gateway, struct session *session, enum me
 /* Notes a refusal for the audit log; strangers have no account and are left out. */
 void gateway_note_refused(struct gateway *gateway, const struct incoming *in,
                           enum reject_code code);
+/* Refuses a message because the journal takes no entry. */
+void gateway_refuse_quorum(struct gateway *gateway, const struct incoming *in,
+                           struct session *session);
+/* Says the refusal NO_QUORUM to a client that does not know it, where that is true: a command that
+ * may be done later stays without an answer, and the client asks. */
+void gateway_say_unavailable(struct gateway *gateway, struct session *session,
+                             const struct outgoing *refusal);
 /* Sends a refusal, on the session if there is one. Unknown keys get no answer and only a counter,
  * and so does a flood of messages outside of any session. */
 void gateway_refuse(struct gateway *gateway, const struct incoming *in, struct session *session,

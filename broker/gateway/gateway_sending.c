@@ -145,3 +145,34 @@ void gateway_refuse(struct gateway *gateway, const struct incoming *in, struct s
     }
     outgoing_destroy(&outgoing);
 }
+
+static void send_reject(struct gateway *gateway, struct session *session, struct outgoing *outgoing)
+{
+    if (outgoing == NULL) {
+        fatal("out of memory");
+    }
+    gateway_send(gateway, session, outgoing);
+    outgoing_destroy(&outgoing);
+}
+
+void gateway_refuse_quorum(struct gateway *gateway, const struct incoming *in,
+                           struct session *session)
+{
+    gateway->counts.refused++;
+    const struct id128 *id = &in->envelope.id;
+    send_reject(
+        gateway, session,
+        session->waits
+            ? outgoing_unsettled(session->number, id, gateway->config.quorum, clock_monotonic_ns())
+            : outgoing_reject(session->number, id, REJECT_UNAVAILABLE, "journal", 0, 0));
+}
+
+void gateway_say_unavailable(struct gateway *gateway, struct session *session,
+                             const struct outgoing *refusal)
+{
+    if (refusal->refused_type != 0) {
+        send_reject(
+            gateway, session,
+            outgoing_reject(session->number, &refusal->id, REJECT_UNAVAILABLE, "journal", 0, 0));
+    }
+}

@@ -35,6 +35,7 @@ struct session {
     /* The session has no connection; its messages are kept until the client comes back. */
     bool is_detached;
     bool is_closing; /* over, but the core has not been told yet */
+    bool waits;      /* the client knows NO_QUORUM */
     int64_t heard_ns, sent_ns;
     uint64_t heard_sequence;
     /* Sequence of the last message that the connection has taken. */

@@ -404,6 +404,7 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     store->turn_bytes = TAIL_TURN_BYTES;
     store->sync_bytes = TAIL_SYNC_BYTES;
     pthread_mutex_init(&store->head_mutex, NULL);
+    quorum_note_init(&store->quorum);
     if (!private_folder(folder, true, ret_problem) ||
         !open_files(store, config, adopt, &head, ret_problem)) {
         return false;
@@ -537,6 +538,7 @@ void storage_close(struct storage *store)
         watermark_fini(&store->applied);
         watermark_fini(&store->synced);
         pthread_mutex_destroy(&store->head_mutex);
+        quorum_note_fini(&store->quorum);
         free(store->buffer);
         store->buffer = NULL;
     }

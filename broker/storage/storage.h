@@ -13,6 +13,7 @@
 #include "broker/config.h"
 #include "broker/core/act_log.h"
 #include "broker/core/group.h"
+#include "broker/core/outage/quorum_note.h"
 #include "broker/core/refusals.h"
 #include "broker/core/watermark.h"
 #include "broker/storage/etcd/trim.h"
@@ -49,8 +50,7 @@ struct storage {
     struct tail tail;        /* entries that a killed broker left to the tables */
     /* The same log on etcd, which is appended to first; NULL: this disk has the only one. */
     struct journal *replicated;
-    atomic_bool is_away;         /* etcd takes no entry at present; any thread may ask */
-    atomic_llong led_ns;         /* monotonic: etcd took the newest entry after this; 0: none yet */
+    struct quorum_note quorum;   /* whether etcd takes entries at present */
     struct journal_leader leads; /* as which this broker leads on etcd; epoch 0: it does not */
     atomic_bool ends;            /* the broker stops, so a commit no longer waits for etcd */
     size_t frozen;     /* bytes of the entry in `buffer` that etcd has, or may have; 0: none */

@@ -69,6 +69,11 @@ enum { BOURSE_SILENCE_MS = 3000 };
 typedef void bourse_moved(void *context, const char *endpoint, const char *what, int left_ms);
 enum { BOURSE_MOVES_TOLD = 8, BOURSE_MOVE_QUIET_MS = 1000 };
 
+/* Is called once in a call whose request waits, because the broker's journal has no quorum. `what`
+ * is the broker's sentence about that. The call goes on for `left_ms`, and sends the request
+ * again. */
+typedef void bourse_stalled(void *context, const char *endpoint, const char *what, int left_ms);
+
 struct bourse_options {
     const char *market;  /* path of a market.yaml */
     const char *key;     /* path of the account's key file */
@@ -77,7 +82,8 @@ struct bourse_options {
     int64_t most_ms;     /* calls end this long after the opening, with TIMED_OUT; 0: no such end */
     bourse_silence *on_silence; /* NULL: nobody is told */
     void *silence_context;
-    bourse_moved *on_moved; /* NULL: nobody is told; the context is silence_context */
+    bourse_moved *on_moved;     /* NULL: nobody is told; the context is silence_context */
+    bourse_stalled *on_stalled; /* likewise */
 };
 
 /* Opens a connection, which the caller closes with bourse_close. */
@@ -100,8 +106,11 @@ struct bourse_account {
     char verifier[256]; /* the log's public key in C2SP form, for bourse_verify */
     int64_t log_time_ms;
     int64_t behind_ms; /* log time was so much behind the broker's own clock at the connection */
-    bool was_known;    /* bourse_join found the account */
-    int redeemed;      /* 1: by this key, now or before; 0: not by it; -1: unknown */
+    /* The broker showed the state of so long ago at the connection, because its journal took no
+     * entry. 0: it showed the present state. */
+    int64_t stale_ms;
+    bool was_known; /* bourse_join found the account */
+    int redeemed;   /* 1: by this key, now or before; 0: not by it; -1: unknown */
 };
 bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
                    struct bourse_error *ret_error);

@@ -45,6 +45,7 @@ bool client_open(const struct market *market, struct identity *identity,
     client->on_silence = options->on_silence;
     client->silence_context = options->silence_context;
     client->on_moved = options->on_moved;
+    client->on_stalled = options->on_stalled;
     client_copy(client->program, sizeof client->program,
                 options->program != NULL ? options->program : "libbourse " BOURSE_VERSION);
     atomic_init(&client->interrupted, false);
@@ -265,6 +266,18 @@ static bool is_expected_market(const struct bourse *client, struct bourse_error 
     return true;
 }
 
+/* The broker's journal takes no entry. The request waits, and is sent again until the deadline. */
+static void wait_for_quorum(struct bourse *client, const struct consumer_event *event,
+                            int64_t deadline_ns)
+{
+    const int64_t left_ns = deadline_ns - clock_monotonic_ns();
+    if (client->no_quorum[0] == '\0' && client->on_stalled != NULL && left_ns > 0) {
+        client->on_stalled(client->silence_context, address_of(client)->control, event->text,
+                           (int)(left_ns / NS_PER_MS));
+    }
+    client_copy(client->no_quorum, sizeof client->no_quorum, event->text);
+}
+
 enum client_wait client_next(struct bourse *client, int64_t deadline_ns,
                              struct consumer_event *ret_event, struct bourse_error *error)
 {
@@ -283,6 +296,9 @@ enum client_wait client_next(struct bourse *client, int64_t deadline_ns,
         }
         if (ret_event->type == CONSUMER_READY && !is_expected_market(client, error)) {
             return CLIENT_FAILED;
+        }
+        if (ret_event->type == CONSUMER_NOTHING && ret_event->reject == REJECT_NO_QUORUM) {
+            wait_for_quorum(client, ret_event, deadline_ns);
         }
         client_listening_take(client, ret_event);
         if (ret_event->type != CONSUMER_NOTHING) {
@@ -311,6 +327,9 @@ void client_breathe(struct bourse *client)
 static bool timed_out(const struct bourse *client, struct bourse_error *error)
 {
     const bool is_over = clock_monotonic_ns() >= client->until_ns;
+    if (client->no_quorum[0] != '\0') {
+        return client_refused(error, REJECT_NO_QUORUM, client->no_quorum);
+    }
     if (client->was_ready && is_over) {
         return client_fail(error, BOURSE_TIMED_OUT, "no answer within the time for all calls");
     }
@@ -460,6 +479,7 @@ bool client_call_as(struct bourse *client, const struct id128 *id, enum message_
         return false;
     }
     int64_t now_ns = clock_monotonic_ns();
+    client->no_quorum[0] = '\0';
     if (!request_failed(consumer_session_request(client->session, now_ns, type, id, body), error)) {
         return false;
     }
@@ -544,7 +564,8 @@ bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
     const Bourse__V1__Welcome *welcome = consumer_session_welcome(bourse->session);
     *ret_account =
         (struct bourse_account){.roles = welcome->has_roles ? welcome->roles : 0,
-                                .behind_ms = welcome->has_behind_ms ? welcome->behind_ms : 0};
+                                .behind_ms = welcome->has_behind_ms ? welcome->behind_ms : 0,
+                                .stale_ms = welcome->has_stale_ms ? welcome->stale_ms : 0};
     text_hex(identity_key(bourse->identity)->bytes, 32, ret_account->key);
     text_hex(bourse->market.cluster.bytes, 16, ret_account->cluster);
     client_copy(ret_account->name, sizeof ret_account->name, welcome->account_name);

@@ -45,9 +45,11 @@ struct bourse {
     bourse_silence *on_silence; /* NULL: nobody is told */
     void *silence_context;
     bourse_moved *on_moved; /* NULL: nobody is told */
+    bourse_stalled *on_stalled;
     /* The call asks for news, which the broker keeps back until there are some. */
     bool is_following;
     bool was_ready;                /* the broker was heard at least once */
+    char no_quorum[256];           /* why the present request waits; "": it does not */
     int64_t reopen_at_ns;          /* 0: the link stands */
     const struct bourse_job *kept; /* set by submit_keep; NULL: none */
     struct client_listening listening;

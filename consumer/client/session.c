@@ -293,6 +293,8 @@ static void translate(struct consumer_session *session, int64_t now_ns, struct d
     *event = (struct consumer_event){.type = CONSUMER_NOTHING};
     switch (from->type) {
     case DIALOGUE_NOTHING:
+        event->reject = from->reject; /* NO_QUORUM: the request waits */
+        memcpy(event->text, from->text, sizeof event->text);
         return;
     case DIALOGUE_READY:
         /* A resumed session still gets the rows of its watches. */

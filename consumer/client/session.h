@@ -25,6 +25,7 @@ enum consumer_status {
 };
 
 enum consumer_event_type {
+    /* Nothing to do. With `reject` NO_QUORUM and `text`, a request waits and is sent again. */
     CONSUMER_NOTHING,
     CONSUMER_READY,  /* the session is ready, for the first time or again */
     CONSUMER_ANSWER, /* answer to the request `id`, see `answer` */
@@ -45,10 +46,10 @@ struct consumer_event {
     const Bourse__V1__JobRow *row;  /* JOB: inside `body` */
     struct id128 job;               /* JOB, GONE */
     uint64_t index;                 /* ACCEPTED: journal index of the command */
-    enum reject_code reject;        /* REJECTED, GONE */
+    enum reject_code reject;        /* REJECTED, GONE, NOTHING */
     char field[64];                 /* REJECTED: the refused field, printable, or "" */
     int64_t value, limit;           /* REJECTED */
-    char text[256];                 /* REJECTED, GONE, LOST, BROKEN: printable */
+    char text[256];                 /* REJECTED, GONE, LOST, BROKEN, NOTHING: printable */
     int64_t wait_ns;                /* LOST */
     enum contact_end end;           /* LOST: how it ended */
     /* LOST, BROKEN: the address that was tried; "" when the session knows none. */

@@ -92,6 +92,7 @@ struct bourse_options command_connection(struct invocation *invocation, const ch
                                    .most_ms = invocation->calls_most_ms,
                                    .on_silence = complain_of_silence,
                                    .on_moved = complain_of_move,
+                                   .on_stalled = complain_of_stall,
                                    .silence_context = invocation};
 }
 

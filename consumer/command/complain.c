@@ -80,6 +80,16 @@ void complain_of_move(void *context, const char *endpoint, const char *what, int
     }
 }
 
+void complain_of_stall(void *context, const char *endpoint, const char *what, int left_ms)
+{
+    const struct invocation *invocation = context;
+    if (!invocation->quiet) {
+        (void)fprintf(stderr, "bourse: %s: %s Sending it again for up to %d s more (%s)\n",
+                      endpoint, what, (left_ms + 999) / 1000,
+                      invocation->calls_most_ms > 0 ? "--timeout and --wait-at-most" : "--timeout");
+    }
+}
+
 int complain(struct invocation *invocation, enum bourse_status status, const char *format, ...)
 {
     struct bourse_error error = {.status = status};

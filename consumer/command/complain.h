@@ -14,6 +14,8 @@ int complain_about_job(struct invocation *invocation, const char *id,
 void complain_of_silence(void *context, const char *endpoint, int left_ms);
 /* The same for bourse_options.on_moved. */
 void complain_of_move(void *context, const char *endpoint, const char *what, int left_ms);
+/* The same for bourse_options.on_stalled. */
+void complain_of_stall(void *context, const char *endpoint, const char *what, int left_ms);
 __attribute__((format(printf, 3, 4))) int
 complain(struct invocation *invocation, enum bourse_status status, const char *format, ...);
 

@@ -48,8 +48,17 @@ void state_say_behind(struct invocation *invocation)
 {
     struct bourse_account account;
     struct bourse_error error;
-    if (!invocation->quiet && !invocation->json &&
-        bourse_whoami(invocation->bourse, &account, &error) && account.behind_ms > 0) {
+    if (invocation->quiet || invocation->json ||
+        !bourse_whoami(invocation->bourse, &account, &error)) {
+        return;
+    }
+    if (account.stale_ms > 0) {
+        (void)fprintf(stderr,
+                      "this is the state of %s ago: the broker's journal has no quorum and takes "
+                      "nothing new\n",
+                      cell_duration(account.stale_ms));
+    }
+    if (account.behind_ms > 0) {
         (void)fprintf(
             stderr,
             "times are log time, which is %s behind the broker's clock, and catches up in "
@@ -79,14 +88,15 @@ int command_status(struct invocation *invocation)
     char roles[128];
     roles_text(account.roles, roles, sizeof roles);
     if (invocation->json) {
-        return json_print(json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:b, s:o, s:I, s:I}", "market",
-                                    account.origin, "account", account.key, "name", account.name,
-                                    "roles", roles, "halted", (int)balance.halted, "halted_why",
-                                    reason_json(balance.halted, balance.halted_why), "frozen",
-                                    (int)balance.frozen, "frozen_why",
+        return json_print(json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:b, s:o, s:I, s:I, s:I}",
+                                    "market", account.origin, "account", account.key, "name",
+                                    account.name, "roles", roles, "halted", (int)balance.halted,
+                                    "halted_why", reason_json(balance.halted, balance.halted_why),
+                                    "frozen", (int)balance.frozen, "frozen_why",
                                     reason_json(balance.frozen, balance.frozen_why), "log_time_ms",
                                     (json_int_t)account.log_time_ms, "behind_ms",
-                                    (json_int_t)account.behind_ms),
+                                    (json_int_t)account.behind_ms, "stale_ms",
+                                    (json_int_t)account.stale_ms),
                           BOURSE_OK);
     }
     (void)printf("market    %s, %s\n", cell_plain(account.origin),
@@ -99,6 +109,10 @@ int command_status(struct invocation *invocation)
                      cell_duration(account.behind_ms));
     }
     (void)putchar('\n');
+    if (account.stale_ms > 0) {
+        (void)printf("state     of %s ago: the broker's journal has no quorum, takes nothing new\n",
+                     cell_duration(account.stale_ms));
+    }
     print_market(stdout, &balance);
     return BOURSE_OK;
 }

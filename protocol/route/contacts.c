@@ -137,7 +137,7 @@ int64_t contacts_next_ns(struct contacts *contacts, enum contact_end end, const 
     note(contacts, end);
     if (end != CONTACT_FOLLOWS || !move_to_leader(contacts, leader)) {
         move_on(contacts);
-        if (stood && end != CONTACT_FOLLOWS) {
+        if (stood && end != CONTACT_FOLLOWS && end != CONTACT_NO_QUORUM) {
             contacts_leads(contacts); /* it may well have led until now */
         }
         return wait_ns(contacts, spread_ns, dice);
@@ -169,6 +169,8 @@ const char *contacts_end_text(enum contact_end end)
         return "it follows another broker";
     case CONTACT_REFUSED:
         return "it refused the session";
+    case CONTACT_NO_QUORUM:
+        return "its journal has no quorum";
     }
     return "";
 }

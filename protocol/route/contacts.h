@@ -46,12 +46,13 @@ struct contact {
 /* The value says how an attempt or a session ended. */
 enum contact_end {
     CONTACT_UNTRIED,
-    CONTACT_STANDS,  /* the session stands */
-    CONTACT_SILENT,  /* no answer */
-    CONTACT_CLOSED,  /* no connection can be made, or it has ended */
-    CONTACT_ENDED,   /* the broker ended the session, or sent what cannot be used */
-    CONTACT_FOLLOWS, /* NOT_LEADER */
-    CONTACT_REFUSED, /* another refusal of the Hello */
+    CONTACT_STANDS,    /* the session stands */
+    CONTACT_SILENT,    /* no answer */
+    CONTACT_CLOSED,    /* no connection can be made, or it has ended */
+    CONTACT_ENDED,     /* the broker ended the session, or sent what cannot be used */
+    CONTACT_FOLLOWS,   /* NOT_LEADER */
+    CONTACT_REFUSED,   /* another refusal of the Hello */
+    CONTACT_NO_QUORUM, /* its journal takes no entry, and another one may lead */
 };
 
 struct contacts {

@@ -301,15 +301,28 @@ static void parted(struct agent_session *session, const struct dialogue_event *e
     session_act(session, &action);
 }
 
+/* The broker's journal has no quorum. Work goes on, and the dialogue sends again what was refused.
+ * The log says so once, until the broker takes something. */
+static void say_stalled(struct agent_session *session, const struct dialogue_event *event)
+{
+    if (event->reject == REJECT_NO_QUORUM && !session->is_stalled) {
+        session->is_stalled = true;
+        session_note(session, "%s Work goes on, and what the broker did not take is sent again",
+                     event->text);
+    }
+}
+
 static void handle(struct agent_session *session, int64_t now_ns, struct dialogue_event *event)
 {
     switch (event->type) {
     case DIALOGUE_NOTHING:
+        say_stalled(session, event);
         break;
     case DIALOGUE_READY:
         welcomed(session, event->welcome);
         break;
     case DIALOGUE_ACCEPTED:
+        session->is_stalled = false;
         request_accepted(session, now_ns, event);
         break;
     case DIALOGUE_REJECTED:

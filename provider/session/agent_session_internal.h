@@ -124,7 +124,8 @@ struct agent_session {
     struct id128 advertise;
     /* Id of the last Statement, which is not sent again over another connection. */
     struct id128 statement;
-    bool welcomed; /* the right market said Welcome on this connection */
+    bool welcomed;   /* the right market said Welcome on this connection */
+    bool is_stalled; /* the log knows that the broker's journal has no quorum */
     /* Offers and Statement wait until the missed messages have come. */
     bool begin_due;
     bool advertised; /* accepted on this connection */

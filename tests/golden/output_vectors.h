@@ -1,11 +1,12 @@
 /* tests/golden/output_vectors.h makes vectors of live output, of terminals and of an output that
- * may be executed, for golden_wire.c. */
+ * may be executed, and of a journal without a quorum, for golden_wire.c. */
 #ifndef BOURSE_TESTS_GOLDEN_OUTPUT_VECTORS_H
 #define BOURSE_TESTS_GOLDEN_OUTPUT_VECTORS_H
 
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
+#include "protocol/reject.h"
 
 /* Gives `put` the messages of both ends of a terminal. */
 static inline void terminal_vectors(void (*put)(void *context, enum message_type type,
@@ -138,6 +139,40 @@ static inline void challenge_vectors(void (*put)(void *context, enum message_typ
     put(context, MESSAGE_CHALLENGE_READY, &ready.base);
 }
 
+/* Gives `put` what a journal without a quorum adds to a session. */
+static inline void outage_vectors(void (*put)(void *context, enum message_type type,
+                                              const ProtobufCMessage *body),
+                                  void *context)
+{
+    uint8_t cluster[16] = {0xe0, 1};
+    uint8_t log_key[32] = {0xe1, 2};
+    Bourse__V1__Hello hello = BOURSE__V1__HELLO__INIT;
+    hello.version = 1;
+    hello.program = (char *)(uintptr_t) "golden 1";
+    hello.has_waits = hello.waits = 1;
+    put(context, MESSAGE_HELLO, &hello.base);
+    Bourse__V1__Welcome welcome = BOURSE__V1__WELCOME__INIT;
+    welcome.version = 1;
+    welcome.cluster = (ProtobufCBinaryData){.len = sizeof cluster, .data = cluster};
+    welcome.session = 7;
+    welcome.heartbeat_ms = 1000;
+    welcome.log_time_ms = 1700000000000;
+    welcome.log_index = 42;
+    welcome.log_origin = (char *)(uintptr_t) "bourse.example/log";
+    welcome.log_key = (ProtobufCBinaryData){.len = sizeof log_key, .data = log_key};
+    welcome.max_message_bytes = LIMIT_MESSAGE_BYTES;
+    welcome.has_stale_ms = 1;
+    welcome.stale_ms = 12345;
+    put(context, MESSAGE_WELCOME, &welcome.base);
+    Bourse__V1__Reject reject = BOURSE__V1__REJECT__INIT;
+    reject.code = REJECT_NO_QUORUM;
+    reject.text = (char *)(uintptr_t) "https://10.0.0.2:2379 does not answer";
+    reject.field = (char *)(uintptr_t) "journal";
+    reject.has_value = reject.has_limit = 1;
+    reject.value = 12345;
+    put(context, MESSAGE_REJECT, &reject.base);
+}
+
 /* Gives `put` the messages that carry live output from an agent to a follower, and those of
  * terminals. */
 static inline void output_vectors(void (*put)(void *context, enum message_type type,
@@ -190,6 +225,7 @@ static inline void output_vectors(void (*put)(void *context, enum message_type t
     terminal_vectors(put, context);
     figures_vectors(put, context);
     executable_vector(put, context);
+    outage_vectors(put, context);
 }
 
 #endif

@@ -165,6 +165,38 @@ point_at b
 says b "$before" "gave the lead up" || fail "the second broker waited for silence"
 ended "${pid[a]}" 60 || fail "the first broker does not end"
 
+# ---- the lead is handed over on command, there and back; nobody ends
+before=$(lines a)
+run a
+until_true 60 says a "$before" "follows " || fail "the first broker does not follow again"
+transfer() { "$bin/bourse-broker" cluster transfer "$@" >transfer.log 2>&1; }
+status=0
+transfer "$market" || status=$?
+[ "$status" -eq 1 ] || fail "a follower's folder handed the lead over, or ended with $status"
+grep -q "does not lead: .*tcp://127.0.0.1:$((port + 1)) does" transfer.log || fail "who leads is not said: $(cat transfer.log)"
+status=0
+transfer "$other" --to nobody || status=$?
+[ "$status" -eq 2 ] || fail "a wrong --to ended with $status: $(cat transfer.log)"
+before=$(lines a)
+from=$(lines b)
+transfer "$other" --to "tcp://127.0.0.1:$port" --json || fail "cluster transfer: $(cat transfer.log)"
+grep -q "\"address\":\"tcp://127.0.0.1:$port\"" transfer.log || fail "another broker leads: $(cat transfer.log)"
+echo "on command the lead went over within $(field took_ms transfer.log) ms"
+until_true 60 leads a "$before" || fail "the first broker does not lead"
+until_true 60 says b "$from" "follows " || fail "the second broker does not follow after it handed over"
+blobs_to a
+point_at a
+mint
+before=$(lines b)
+from=$(lines a)
+transfer "$market" --to 1 || fail "cluster transfer back: $(cat transfer.log)"
+until_true 60 leads b "$before" || fail "the second broker does not lead again"
+until_true 60 says a "$from" "follows " || fail "the first broker does not follow after it handed over"
+kill "${pid[a]}"
+ended "${pid[a]}" 60 || fail "the first broker does not end"
+point_at b
+mint
+
 # ---- a broker that a truncation left behind says what to do
 before=$(lines a)
 market_id=$(etcd_control get --prefix /bourse/ --keys-only | sed -n 's#^/bourse/\([0-9a-f]*\)/base$#\1#p')

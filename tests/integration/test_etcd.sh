@@ -38,16 +38,54 @@ until_true 120 is_done "$job" || fail "the job does not end: $(cat ps.json)"
 etcd_start 0
 until_true 60 etcd_healthy || fail "the member of etcd does not come back: $(cat health.log)"
 
-# ---- without etcd commands are refused, the broker can be stopped, and with etcd the market goes on
+# ---- without a quorum commands are refused at once, reads show an earlier state, and all goes on when members come back
 job=$("$bourse" submit job.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
 until_true 60 finished "$job" 2 || fail "the second job does not run: $(cat ps.json)"
-for i in 0 1 2; do etcd_kill "$i"; done
-refused() {
-    "$bourse" submit job.yaml -y --quiet --timeout 4s >refused.log 2>&1 && fail "a job was accepted without etcd"
-    grep -q UNAVAILABLE refused.log
+balance() { "$bourse" balance --json --timeout 5s 2>balance.log | tr ',' '\n' | grep '"available'; }
+for i in 1 2; do etcd_kill "$i"; done
+away_ns=$(now_ms)
+"$bourse" admin mint "$owner" 3 --timeout 60s >mint.log 2>&1 </dev/null & # it is on its way, or refused, and waits
+waits=$!
+started+=("$waits")
+refused() { # the refusal names the members, and the command says that it goes on
+    grep -q "the broker's journal has taken nothing for .* s: https://127.0.0.1:${etcd_ports[1]} and" mint.log &&
+        grep -q "${etcd_ports[2]} do not answer" mint.log && grep -q "Sending it again for up to" mint.log
 }
-until_true 60 refused || fail "without etcd a job is not refused as UNAVAILABLE: $(cat refused.log)"
-grep -q "etcd does not answer, or has no quorum" broker.log || fail "the log does not say that entries wait"
+until_true 60 refused || fail "a command is not refused without a quorum: $(cat mint.log)"
+echo "without a quorum a command was refused within $(($(now_ms) - away_ns)) ms"
+status=0
+"$bourse" admin mint "$owner" 5 --timeout 3s >late.log 2>&1 </dev/null || status=$?
+[ "$status" -eq 6 ] || fail "a command without a quorum ended with $status: $(cat late.log)"
+grep -q "NO_QUORUM" late.log || fail "the refusal is not typed: $(cat late.log)"
+stale() { "$bourse" ps "$job" --timeout 5s >ps.log 2>&1 </dev/null && grep -q "this is the state of .* ago" ps.log; }
+until_true 60 stale || fail "without a quorum nothing is read: $(cat ps.log)"
+before=$(balance) || fail "the balance is not read: $(cat balance.log)"
+"$bourse" status --json --timeout 5s >status.json 2>status.log || fail "status: $(cat status.log)"
+[ "$(field stale_ms status.json)" -gt 1000 ] || fail "status does not say how old it is: $(cat status.json)"
+[ "$(balance)" = "$before" ] || fail "a read shows what the journal does not have"
+status=0
+"$bin/bourse-broker" cluster status "$market" >members.log 2>&1 || status=$?
+[ "$status" -eq 1 ] || fail "cluster status without a quorum ended with $status: $(cat members.log)"
+[ "$(grep -c "^member .* does not answer" members.log)" -eq 2 ] || fail "who does not answer is not said: $(cat members.log)"
+grep -q "etcd has no quorum" members.log || fail "that etcd has no quorum is not said: $(cat members.log)"
+kill -0 "$waits" || fail "a command that waits for a quorum ended: $(cat mint.log)"
+etcd_start 1
+wait "$waits" || fail "the command was not done when the quorum came back: $(cat mint.log)"
+kill -0 "$broker" || fail "the broker ended without a quorum"
+etcd_start 2
+until_true 60 etcd_healthy || fail "the members of etcd do not come back: $(cat health.log)"
+until_true 60 finished "$job" 3 || fail "the second job does not go on: $(cat ps.json)"
+
+# ---- the status has the size of each member, and no alarm
+"$bin/bourse-broker" cluster status "$market" >members.log 2>&1 || fail "cluster status: $(cat members.log)"
+[ "$(grep -cE "^member .* KiB of which [1-9][0-9]* are live" members.log)" -eq 3 ] || fail "sizes: $(cat members.log)"
+if grep -q "^alarm" members.log; then fail "an alarm that is none: $(cat members.log)"; fi
+
+# ---- without etcd the broker can be stopped, and with etcd the market goes on
+for i in 0 1 2; do etcd_kill "$i"; done
+etcd_away() { grep -q "etcd does not answer, or has no quorum" <(tail -n +"$((lines + 1))" broker.log); }
+lines=$(grep -n "etcd takes entries again" broker.log | tail -n 1 | cut -d: -f1)
+until_true 60 etcd_away || fail "the log does not say that entries wait"
 kill -0 "$broker" || fail "the broker ended without etcd"
 kill "$broker"
 ended "$broker" 60 || fail "the broker cannot be stopped without etcd"

@@ -13,6 +13,7 @@
 
 enum {
     CHECK_MS = 2000,        /* one member's answer at the start */
+    EXPLAIN_MS = 200,       /* one member's answer during an outage */
     PATIENCE_MAX_MS = 5000, /* one request */
     PATIENCE_LEAST_MS = 50,
     PAUSE_MS = 20, /* after all members failed */
@@ -201,6 +202,44 @@ bool etcd_calls_ask(struct etcd_calls *calls, size_t member, struct etcd_answer 
 {
     return call(calls, calls->members[member], ETCD_STATUS, NULL, 0, CHECK_MS, ret_answer) ==
            GRPC_ANSWERED;
+}
+
+bool etcd_calls_ask_alarms(struct etcd_calls *calls, size_t member, struct etcd_answer *ret_answer)
+{
+    return call(calls, calls->members[member], ETCD_ALARMS, NULL, 0, CHECK_MS, ret_answer) ==
+           GRPC_ANSWERED;
+}
+
+/* ---- an outage */
+
+void etcd_calls_explain(struct etcd_calls *calls, char *ret_text, size_t capacity)
+{
+    const char *silent[ETCD_MEMBERS_MAX];
+    size_t count = 0;
+    size_t length = 0;
+    for (size_t i = 0; i < calls->count; i++) {
+        struct etcd_answer answer;
+        if (call(calls, calls->members[i], ETCD_STATUS, NULL, 0, EXPLAIN_MS, &answer) !=
+            GRPC_ANSWERED) {
+            silent[count++] = grpc_member_url(calls->members[i]);
+        }
+    }
+    if (count == 0) {
+        (void)snprintf(ret_text, capacity, "the members of etcd answer, and have no leader");
+        return;
+    }
+    for (size_t i = 0; i < count && length < capacity; i++) {
+        const int written = snprintf(ret_text + length, capacity - length, "%s%s",
+                                     i == 0           ? ""
+                                     : i + 1 == count ? " and "
+                                                      : ", ",
+                                     silent[i]);
+        length += written > 0 ? (size_t)written : 0;
+    }
+    if (length < capacity) {
+        (void)snprintf(ret_text + length, capacity - length, "%s",
+                       count == 1 ? " does not answer" : " do not answer");
+    }
 }
 
 /* ---- an operation */

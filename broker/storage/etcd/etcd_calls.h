@@ -24,6 +24,11 @@ void etcd_calls_destroy(struct etcd_calls **self);
 bool etcd_calls_check(struct etcd_calls *calls, struct problem *ret_problem);
 /* Asks one member for its state. Returns false when it does not answer. */
 bool etcd_calls_ask(struct etcd_calls *calls, size_t member, struct etcd_answer *ret_answer);
+/* Asks one member for the alarms of the cluster. Returns false when it does not answer. */
+bool etcd_calls_ask_alarms(struct etcd_calls *calls, size_t member, struct etcd_answer *ret_answer);
+/* Asks every member shortly, and writes why etcd takes no entry: which members do not answer, or
+ * that those that answer have no leader. */
+void etcd_calls_explain(struct etcd_calls *calls, char *ret_text, size_t capacity);
 /* Runs the operation that was begun in `log` until it is decided, or `bound_ms` have passed. One
  * request waits `patience_ms` at first, and longer each time all members were tried. */
 enum journal_status etcd_calls_run(struct etcd_calls *calls, struct etcd_log *log, int64_t bound_ms,

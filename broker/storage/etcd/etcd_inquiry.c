@@ -17,22 +17,53 @@ struct inquiry {
     struct etcd_inquiry *found;
 };
 
-static void ask_members(struct inquiry *inquiry, const struct etcd_config *config)
+static void ask_member(struct inquiry *inquiry, size_t number, uint64_t *ret_applied)
+{
+    struct etcd_answer answer;
+    struct etcd_inquiry *found = inquiry->found;
+    struct etcd_inquiry_member *member = &found->members[number];
+    member->answers = etcd_calls_ask(inquiry->calls, number, &answer);
+    if (!member->answers) {
+        return;
+    }
+    (void)snprintf(member->version, sizeof member->version, "%s", answer.version);
+    member->database_bytes = answer.database_bytes;
+    member->live_bytes = answer.live_bytes;
+    member->quota_bytes = answer.quota_bytes;
+    member->leads = answer.leader != 0 && answer.leader == answer.member;
+    found->has_quorum = found->has_quorum || answer.leader != 0;
+    *ret_applied = answer.applied;
+    if (etcd_calls_ask_alarms(inquiry->calls, number, &answer)) {
+        found->no_space = found->no_space || answer.alarm_no_space;
+        found->is_corrupt = found->is_corrupt || answer.alarm_is_corrupt;
+    }
+}
+
+/* Returns false with a problem when no member answers. The first reason is told: a certificate that
+ * is refused, for example. */
+static bool ask_members(struct inquiry *inquiry, const struct etcd_config *config,
+                        struct problem *ret_problem)
 {
     struct etcd_inquiry *found = inquiry->found;
+    uint64_t applied[ETCD_MEMBERS_MAX] = {0};
+    uint64_t most = 0;
+    bool answers = false;
     found->member_count = config->member_count;
     for (size_t i = 0; i < config->member_count; i++) {
-        struct etcd_answer answer;
-        struct etcd_inquiry_member *member = &found->members[i];
-        member->url = config->members[i];
-        member->answers = etcd_calls_ask(inquiry->calls, i, &answer);
-        if (member->answers) {
-            (void)snprintf(member->version, sizeof member->version, "%s", answer.version);
-            member->database_bytes = answer.database_bytes;
-            member->leads = answer.leader != 0 && answer.leader == answer.member;
+        found->members[i].url = config->members[i];
+        ask_member(inquiry, i, &applied[i]);
+        answers = answers || found->members[i].answers;
+        most = applied[i] > most ? applied[i] : most;
+        if (i == 0 && !answers) {
+            problem_set(ret_problem, "no member of etcd answers: %s",
+                        etcd_calls_error(inquiry->calls));
         }
     }
+    for (size_t i = 0; i < config->member_count; i++) {
+        found->members[i].behind = found->members[i].answers ? most - applied[i] : 0;
+    }
     found->cluster = etcd_calls_cluster(inquiry->calls);
+    return answers;
 }
 
 static enum journal_status run(const struct inquiry *inquiry)
@@ -130,8 +161,10 @@ bool etcd_inquire(const struct etcd_config *config, const struct id128 *market, 
     *ret_inquiry = (struct etcd_inquiry){.cluster = 0};
     if (inquiry.calls == NULL || inquiry.log == NULL) {
         problem_set(ret_problem, "no memory for the journal on etcd, or libcurl lacks HTTP/2");
-    } else {
-        ask_members(&inquiry, config);
+    } else if (ask_members(&inquiry, config, ret_problem) && !ret_inquiry->has_quorum) {
+        problem_set(ret_problem, "etcd has no quorum: too few of its members answer, or they have "
+                                 "no leader yet");
+    } else if (ret_inquiry->has_quorum) {
         status = ask_journal(&inquiry, index);
         if (status != JOURNAL_OK) {
             problem_set(ret_problem, "etcd does not tell of the journal: %s: %s",

@@ -18,14 +18,18 @@ struct etcd_inquiry_member {
     const char *url; /* of the config */
     bool answers, leads;
     char version[ETCD_VERSION_SIZE];
-    uint64_t database_bytes;
+    uint64_t database_bytes, live_bytes;
+    uint64_t quota_bytes; /* 0: the member does not say; etcd says it from 3.6 on */
+    uint64_t behind; /* entries of raft that another member has applied, and this one has not */
 };
 
 struct etcd_inquiry {
     uint64_t cluster; /* the id of the etcd cluster */
     size_t member_count;
     struct etcd_inquiry_member members[ETCD_MEMBERS_MAX];
-    bool has_journal; /* of this market; the fields below count only then */
+    bool has_quorum;           /* a member knows a leader of etcd */
+    bool no_space, is_corrupt; /* alarms of etcd */
+    bool has_journal;          /* of this market; the fields below count only then */
     struct journal_leader leader;
     uint64_t base;       /* the entry before the first one that is surely there */
     uint64_t last;       /* the newest entry */
@@ -35,7 +39,8 @@ struct etcd_inquiry {
 };
 
 /* Asks for the journal of `market`, and for its entry `index`, from which the end is looked for.
- * Returns false with a problem when no member answers. */
+ * Returns false with a problem when no member answers, or they do not tell of the journal. What the
+ * members said of themselves is in *ret_inquiry all the same. */
 bool etcd_inquire(const struct etcd_config *config, const struct id128 *market, uint64_t index,
                   struct etcd_inquiry *ret_inquiry, struct problem *ret_problem);
 

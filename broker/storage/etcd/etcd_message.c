@@ -43,6 +43,9 @@ enum {
     STATUS_VERSION = 2,
     STATUS_DATABASE = 3,
     STATUS_LEADER = 4,
+    STATUS_APPLIED = 7,
+    STATUS_LIVE = 9,
+    STATUS_QUOTA = 12,
     ALARMS_ALARM = 2,
     ALARM_KIND = 2,
     ALARM_NO_SPACE = 1,
@@ -232,13 +235,34 @@ static void read_txn(struct proto_reader *in, const struct proto_field *field,
     }
 }
 
+static void read_status_number(const struct proto_field *field, struct etcd_answer *answer)
+{
+    switch (field->number) {
+    case STATUS_DATABASE:
+        answer->database_bytes = field->value;
+        break;
+    case STATUS_LEADER:
+        answer->leader = field->value;
+        break;
+    case STATUS_APPLIED:
+        answer->applied = field->value;
+        break;
+    case STATUS_LIVE:
+        answer->live_bytes = field->value;
+        break;
+    case STATUS_QUOTA:
+        answer->quota_bytes = field->value;
+        break;
+    default: /* of no use here */
+        break;
+    }
+}
+
 static void read_status(const struct proto_field *field, struct etcd_answer *answer,
                         bool *is_broken)
 {
-    if (field->kind == PROTO_VARINT && field->number == STATUS_DATABASE) {
-        answer->database_bytes = field->value;
-    } else if (field->kind == PROTO_VARINT && field->number == STATUS_LEADER) {
-        answer->leader = field->value;
+    if (field->kind == PROTO_VARINT) {
+        read_status_number(field, answer);
     } else if (field->kind == PROTO_BYTES && field->number == STATUS_VERSION) {
         if (field->length >= ETCD_VERSION_SIZE) {
             *is_broken = true;

@@ -66,8 +66,11 @@ struct etcd_answer {
     bool succeeded;    /* TXN: all comparisons held */
     size_t pair_count; /* of all GETs of the branch that was executed */
     struct etcd_pair pairs[ETCD_PAIRS_MAX];
-    char version[ETCD_VERSION_SIZE];       /* STATUS: such as "3.4.23" */
-    uint64_t database_bytes, leader;       /* STATUS; leader 0: the member knows none */
+    char version[ETCD_VERSION_SIZE]; /* STATUS: such as "3.4.23" */
+    uint64_t database_bytes, leader; /* STATUS; leader 0: the member knows none */
+    /* STATUS: what of the database is live, and how far the member has applied the log of raft. The
+     * quota is known from etcd 3.6 on; 0: the member does not say. */
+    uint64_t live_bytes, quota_bytes, applied;
     bool alarm_no_space, alarm_is_corrupt; /* ALARMS */
 };
 /* Reads an answer to `method`. Returns false when the bytes are none, or have more pairs than

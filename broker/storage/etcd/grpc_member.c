@@ -259,11 +259,51 @@ static bool is_unsent(struct grpc_member *member, CURLcode code)
     }
 }
 
+/* Returns true when a new connection broke before an answer. */
+static bool was_hung_up(struct grpc_member *member, CURLcode code)
+{
+    long connections = 0;
+    return (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING ||
+            code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM) &&
+           curl_easy_getinfo(member->curl, CURLINFO_NUM_CONNECTS, &connections) == CURLE_OK &&
+           connections > 0;
+}
+
+/* A member refuses a certificate after the handshake of TLS 1.3, and its reason is often lost with
+ * the connection. The handshake of TLS 1.2 ends with the reason. */
+static void ask_why(struct grpc_member *member)
+{
+    CURL *curl = curl_easy_init();
+    char why[CURL_ERROR_SIZE] = "";
+    if (curl == NULL) {
+        return;
+    }
+    if (curl_easy_setopt(curl, CURLOPT_URL, grpc_member_url(member)) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_CAINFO, member->config->ca) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_SSLCERT, member->config->certificate) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_SSLKEY, member->config->key) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_NOPROXY, "*") == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_SSLVERSION,
+                         (long)CURL_SSLVERSION_TLSv1_2 | (long)CURL_SSLVERSION_MAX_TLSv1_2) ==
+            CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_CONNECT_ONLY, 1L) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)CONNECT_MS) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why) == CURLE_OK &&
+        curl_easy_perform(curl) == CURLE_SSL_CONNECT_ERROR && why[0] != '\0') {
+        (void)snprintf(member->error, sizeof member->error, "%s", why);
+    }
+    curl_easy_cleanup(curl);
+}
+
 static enum grpc_outcome failed(struct grpc_member *member, CURLcode code)
 {
     const enum grpc_outcome outcome = is_unsent(member, code) ? GRPC_UNSENT : GRPC_LOST;
     (void)snprintf(member->error, sizeof member->error, "%s",
                    member->curl_error[0] != '\0' ? member->curl_error : curl_easy_strerror(code));
+    if (was_hung_up(member, code)) {
+        ask_why(member);
+    }
     return outcome;
 }
 

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,6 +22,9 @@ enum {
     FOLLOW_MS = 500,  /* the same, of a read that waits for the next entry */
     POLL_MS = 50      /* between two reads of an entry that is not there yet */
 };
+
+/* Between two looks at which members do not answer. */
+#define EXPLAIN_NS (5 * NS_PER_S)
 
 /* An operation that a caller waits for. */
 struct job {
@@ -44,7 +48,9 @@ struct engine {
     pthread_cond_t changed;
     struct job *job; /* NULL: none */
     bool ends, is_told;
-    bool is_stuck; /* the last append was not taken */
+    bool is_stuck;        /* the last append was not taken */
+    bool is_away;         /* etcd takes no entry */
+    int64_t explained_ns; /* monotonic: the reason is not looked for again before */
 };
 
 /* ---- the thread */
@@ -96,11 +102,29 @@ static int64_t patience_of(const struct job *job)
     return job->kind == JOB_READ ? READ_MS : job->kind == JOB_FOLLOW ? FOLLOW_MS : REQUEST_MS;
 }
 
+/* Members come and go during an outage, so the reason is looked for again now and then. */
+static void say_why(struct engine *engine, enum journal_status status, bool was_away)
+{
+    char why[QUORUM_NOTE_SIZE];
+    const int64_t now_ns = clock_monotonic_ns();
+    if (engine->start.quorum == NULL || (was_away && now_ns < engine->explained_ns)) {
+        return;
+    }
+    engine->explained_ns = now_ns + EXPLAIN_NS;
+    if (status == JOURNAL_FULL) {
+        (void)snprintf(why, sizeof why, "etcd has reached its quota");
+    } else {
+        etcd_calls_explain(engine->calls, why, sizeof why);
+    }
+    quorum_note_say(engine->start.quorum, why);
+}
+
 /* An etcd at its quota still answers looks. An append alone shows that entries are taken again. */
 static void note_away(struct engine *engine, const struct job *job, enum journal_status status)
 {
     const bool has_failed =
         status == JOURNAL_UNKNOWN || status == JOURNAL_FULL || status == JOURNAL_UNAVAILABLE;
+    const bool was_away = engine->is_away;
     if (job->kind == JOB_APPEND) {
         if (has_failed && !engine->is_stuck) {
             log_warning("etcd took no entry in time; the last member that was asked: %s",
@@ -108,8 +132,12 @@ static void note_away(struct engine *engine, const struct job *job, enum journal
         }
         engine->is_stuck = has_failed;
     }
-    if (engine->start.is_away != NULL) {
-        atomic_store(engine->start.is_away, engine->is_stuck || has_failed);
+    engine->is_away = engine->is_stuck || has_failed;
+    if (engine->is_away) {
+        say_why(engine, status, was_away);
+    }
+    if (engine->start.quorum != NULL) {
+        atomic_store(&engine->start.quorum->is_away, engine->is_away);
     }
 }
 
@@ -121,8 +149,8 @@ static void run_job(struct engine *engine, struct job *job)
         status = etcd_calls_run(engine->calls, engine->log, bound_of(job), patience_of(job));
     }
     if (status == JOURNAL_OK && (job->kind == JOB_APPEND || job->kind == JOB_LEAD) &&
-        engine->start.led_ns != NULL) {
-        atomic_store(engine->start.led_ns, began_ns);
+        engine->start.quorum != NULL) {
+        atomic_store(&engine->start.quorum->taken_ns, began_ns);
     }
     if (job->kind == JOB_APPEND || job->kind == JOB_LOOK) {
         note_away(engine, job, status);

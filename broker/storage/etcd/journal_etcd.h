@@ -9,11 +9,10 @@
 
 #include "base/id.h"
 #include "base/problem.h"
+#include "broker/core/outage/quorum_note.h"
 #include "broker/storage/etcd/etcd_config.h"
 #include "broker/storage/journal.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -37,11 +36,8 @@ struct journal_etcd_start {
     struct journal_entry entry;
     journal_etcd_deposed *deposed; /* may be NULL */
     void *context;
-    /* Is true while etcd takes no entry: no quorum, or no answer. May be NULL. */
-    atomic_bool *is_away;
-    /* Monotonic time when the newest append that etcd took began: no other broker led then. 0: none
-     * yet. May be NULL. */
-    atomic_llong *led_ns;
+    /* Says while etcd takes no entry, and why. May be NULL. */
+    struct quorum_note *quorum;
 };
 
 /* Checks the versions of the members that answer, opens or makes the market's log, and starts the

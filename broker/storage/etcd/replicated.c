@@ -42,7 +42,7 @@ struct replicated {
 
 /* The digits stand for the machine, the folder, and the rank, which differs where the names of
  * machines and folders do not. */
-static void name_home(const struct storage *store, unsigned rank, char ret_home[HOME_HEX + 1])
+static void name_home(const char *folder, unsigned rank, char ret_home[HOME_HEX + 1])
 {
     char host[HOST_SIZE] = "";
     struct sha256 hash;
@@ -50,7 +50,7 @@ static void name_home(const struct storage *store, unsigned rank, char ret_home[
     (void)gethostname(host, sizeof host - 1); /* "" is a name, too */
     sha256_start(&hash);
     sha256_add(&hash, host, strlen(host) + 1);
-    sha256_add(&hash, store->folder, strlen(store->folder) + 1);
+    sha256_add(&hash, folder, strlen(folder) + 1);
     sha256_add(&hash, &rank_byte, 1);
     const struct hash32 sum = sha256_end(&hash);
     text_hex(sum.bytes, HOME_HEX / 2, ret_home);
@@ -65,12 +65,27 @@ static void name_me(const struct replicated *replicated, const char *address,
     (void)snprintf(me->address, sizeof me->address, "%.120s", address);
 }
 
-static void name_resigned(const struct journal_leader *leader, struct journal_leader *ret_resigned)
+void replicated_name(const char *folder, unsigned rank, long pid,
+                     char ret_name[sizeof((struct journal_leader *)NULL)->broker])
+{
+    char home[HOME_HEX + 1];
+    name_home(folder, rank, home);
+    (void)snprintf(ret_name, sizeof((struct journal_leader *)NULL)->broker, "%s/%ld", home, pid);
+}
+
+static void name_resigned(const struct journal_leader *leader, const char *wish,
+                          struct journal_leader *ret_resigned)
 {
     const size_t length = strcspn(leader->broker, "/");
     *ret_resigned = (struct journal_leader){.epoch = leader->epoch};
     (void)snprintf(ret_resigned->broker, sizeof ret_resigned->broker, "%.*s/%d", (int)length,
                    leader->broker, RESIGNED_PID);
+    (void)snprintf(ret_resigned->address, sizeof ret_resigned->address, "%s", wish);
+}
+
+const char *replicated_wish(const struct journal_leader *leader)
+{
+    return replicated_is_resigned(leader) ? leader->address : "";
 }
 
 bool replicated_is_resigned(const struct journal_leader *leader)
@@ -322,8 +337,7 @@ static bool open_journal(struct storage *store, const struct broker_config *conf
         .cluster = store->genesis.cluster,
         .last = {.index = store->last.index, .chain = store->last.chain},
         .deposed = is_deposed,
-        .is_away = &store->is_away,
-        .led_ns = &store->led_ns};
+        .quorum = &store->quorum};
     if (!adopt && !etcd_mark_read(store->folder, &start.etcd_cluster, ret_problem)) {
         return false;
     }
@@ -370,7 +384,7 @@ struct replicated *replicated_open(struct storage *store, struct exchange *excha
         replicated_close(&replicated);
         return NULL;
     }
-    name_home(store, config->cluster_rank, replicated->home);
+    name_home(store->folder, config->cluster_rank, replicated->home);
     if (!open_journal(store, config, adopt, &replicated->epoch, ret_problem) ||
         !check_last(store, ret_problem)) {
         replicated_close(&replicated);
@@ -450,13 +464,13 @@ enum journal_status replicated_lead(struct replicated *replicated, const char *a
 }
 
 /* Followers wait for silence when etcd does not answer, as after a kill. */
-void replicated_resign(struct storage *store)
+void replicated_resign(struct storage *store, const char *wish)
 {
     struct journal_leader resigned;
     if (store->replicated == NULL || store->leads.epoch == 0) {
         return;
     }
-    name_resigned(&store->leads, &resigned);
+    name_resigned(&store->leads, wish, &resigned);
     const enum journal_status status = journal_resign(store->replicated, store->epoch, &resigned);
     if (status == JOURNAL_OK) {
         log_info("gave the lead up after entry %" PRIu64, store->last.index);

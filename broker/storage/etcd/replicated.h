@@ -46,6 +46,12 @@ bool replicated_is_starting(const struct replicated *replicated);
 bool replicated_leader(struct replicated *replicated, struct journal_leader *ret_leader);
 /* Returns true when this leader gave the lead up. */
 bool replicated_is_resigned(const struct journal_leader *leader);
+/* Returns the successor that a leader wished for when it resigned: the address of its control port,
+ * or "rank N"; "" for anybody. */
+const char *replicated_wish(const struct journal_leader *leader);
+/* Writes the name that a broker of process `pid` on `folder`, an absolute path, leads under. */
+void replicated_name(const char *folder, unsigned rank, long pid,
+                     char ret_name[sizeof((struct journal_leader *)NULL)->broker]);
 /* Returns true when nobody leads: there is no leader yet, it resigned, or it was an earlier run on
  * this folder, whose lock this broker has. */
 bool replicated_is_free(const struct replicated *replicated, const struct journal_leader *leader);
@@ -56,8 +62,9 @@ bool replicated_is_free(const struct replicated *replicated, const struct journa
  * since then. */
 enum journal_status replicated_lead(struct replicated *replicated, const char *address,
                                     struct problem *ret_problem);
-/* Gives the lead up, after the last entry of a broker that stops. Does nothing without etcd. */
-void replicated_resign(struct storage *store);
+/* Gives the lead up, after the last entry of a broker that stops. `wish` names the successor, as
+ * replicated_wish does. Does nothing without etcd. */
+void replicated_resign(struct storage *store, const char *wish);
 
 /* Notes an entry of `length` bytes that was committed, and cuts what etcd need not keep. */
 void replicated_trim(struct storage *store, size_t length);

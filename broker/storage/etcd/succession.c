@@ -34,17 +34,38 @@ void succession_quiet(struct succession *succession, uint64_t epoch, bool is_res
     succession->is_resigned = is_resigned;
 }
 
+void succession_wishes(struct succession *succession, enum succession_wish wish)
+{
+    succession->wish = wish;
+}
+
 void succession_refused(struct succession *succession, int64_t now_ns)
 {
     succession->quiet_ns = now_ns;
     succession->is_resigned = false;
 }
 
+static int64_t resigned_silence_ms(const struct succession *succession)
+{
+    const int64_t share_ms = (int64_t)succession->rank * SUCCESSION_RANK_MS;
+    switch (succession->wish) {
+    case SUCCESSION_ANYBODY:
+        return share_ms;
+    case SUCCESSION_ME:
+        return 0;
+    case SUCCESSION_ANOTHER:
+        break;
+    }
+    return share_ms + SUCCESSION_YIELD_MS;
+}
+
 int64_t succession_due_ns(const struct succession *succession)
 {
-    const int64_t silence_ms = succession->is_resigned   ? 0
-                               : succession->is_starting ? SUCCESSION_START_MS
-                                                         : SUCCESSION_SILENCE_MS;
+    if (succession->is_resigned) {
+        return succession->quiet_ns + resigned_silence_ms(succession) * NS_PER_MS;
+    }
+    const int64_t silence_ms =
+        succession->is_starting ? SUCCESSION_START_MS : SUCCESSION_SILENCE_MS;
     return succession->quiet_ns +
            (silence_ms + (int64_t)succession->rank * SUCCESSION_RANK_MS) * NS_PER_MS;
 }

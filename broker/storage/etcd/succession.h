@@ -19,8 +19,12 @@ enum {
     SUCCESSION_START_MS = 30000,  /* the same, while the leader prepares to serve */
     SUCCESSION_RANK_MS = 300,     /* the next rank waits longer by this */
     SUCCESSION_RANK_MAX = 9,
-    SUCCESSION_DEAF_MS = 2000 /* without an answer of etcd for so long, silence begins anew */
+    SUCCESSION_YIELD_MS = 1500, /* whom a leader that resigned did not name waits longer by this */
+    SUCCESSION_DEAF_MS = 2000   /* without an answer of etcd for so long, silence begins anew */
 };
+
+/* A leader that resigns may name its successor. */
+enum succession_wish { SUCCESSION_ANYBODY, SUCCESSION_ME, SUCCESSION_ANOTHER };
 
 struct succession {
     unsigned rank;
@@ -29,6 +33,7 @@ struct succession {
     uint64_t epoch;   /* of the leader that was seen last */
     bool is_resigned; /* that leader resigned */
     bool is_starting; /* it wrote an entry, and does not serve yet */
+    enum succession_wish wish;
 };
 
 /* Begins at `now_ns`, a monotonic time, as after an entry of the leader of `epoch`. */
@@ -40,6 +45,9 @@ void succession_entry(struct succession *succession, bool is_starting, int64_t n
  * succession_is_due(). */
 void succession_quiet(struct succession *succession, uint64_t epoch, bool is_resigned,
                       int64_t now_ns);
+/* Notes whom the leader that resigned wishes to lead next. Somebody else leads after a while all
+ * the same. */
+void succession_wishes(struct succession *succession, enum succession_wish wish);
 /* Notes that a try was refused. */
 void succession_refused(struct succession *succession, int64_t now_ns);
 /* Returns the time of the next try, if all stays quiet. */

@@ -92,8 +92,8 @@ START_TEST(an_etcd_without_tls_or_files_is_refused)
         ck_refused(text, "broker.yaml");
     }
     ck_refused("journal:\n  etcd: [https://a:2379]\n  ca: /a\n  certificate: /b\n", "key");
-    ck_refused("journal:\n  etcd: [https://a:2379]\n  ca: a\n  certificate: /b\n  key: /c\n",
-               "from / on");
+    ck_refused("journal:\n  etcd: [https://a:2379]\n  ca: ''\n  certificate: /b\n  key: /c\n",
+               "from / or");
     ck_refused("journal:\n  ca: /a\n  certificate: /b\n  key: /c\n", "etcd");
     ck_refused("journal:\n  etcd: [https://a:2379]\n  user: root\n", "user");
 }

@@ -163,7 +163,109 @@ START_TEST(without_addresses_a_follower_is_a_loss_like_any_other)
 }
 END_TEST
 
-SUITE("dialogue_leader", NULL, NULL,
+static struct dialogue_event refuse_for_quorum(struct play *play, int64_t since_ms)
+{
+    Bourse__V1__Reject reject = BOURSE__V1__REJECT__INIT;
+    reject.code = REJECT_NO_QUORUM;
+    reject.text = "two members do not answer";
+    reject.has_value = 1;
+    reject.value = since_ms;
+    return say(play, MESSAGE_REJECT, &first_id, &reject.base);
+}
+
+/* Lets time pass until the dialogue sends something, and returns how long that took. */
+static int64_t until_sent_again(struct play *play, struct heard *ret_heard)
+{
+    const int64_t began_ns = play->now_ns;
+    while (!hear(play, ret_heard) || ret_heard->envelope.type == MESSAGE_HEARTBEAT) {
+        struct dialogue_event event;
+        Bourse__V1__Heartbeat beat = BOURSE__V1__HEARTBEAT__INIT;
+        static const struct id128 no_id;
+        play->now_ns = dialogue_next_deadline_ns(play->dialogue);
+        dialogue_tick(play->dialogue, play->now_ns, &event);
+        ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+        (void)say(play, MESSAGE_HEARTBEAT, &no_id, &beat.base); /* the broker lives */
+        ck_assert_int_lt(play->now_ns - began_ns, 10 * NS_PER_S);
+    }
+    return play->now_ns - began_ns;
+}
+
+/* The broker can say neither yes nor no without a quorum, so the caller hears no refusal. */
+START_TEST(what_no_quorum_refuses_is_sent_again_under_its_id)
+{
+    struct play play = setup();
+    struct heard first;
+    struct heard again;
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    ck_assert(hear(&play, &first));
+    struct dialogue_event event = refuse_for_quorum(&play, 30000);
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    ck_assert_int_eq(event.reject, REJECT_NO_QUORUM);
+    ck_assert_str_eq(event.text, "two members do not answer");
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 1);
+    const int64_t took_ns = until_sent_again(&play, &again);
+    ck_assert_int_ge(took_ns, NS_PER_S);
+    ck_assert_int_le(took_ns, 2 * NS_PER_S);
+    enum { AFTER_SEQUENCE = 24 };
+    ck_assert_uint_eq(again.length, first.length);
+    ck_assert_mem_eq(again.bytes + AFTER_SEQUENCE, first.bytes + AFTER_SEQUENCE,
+                     first.length - AFTER_SEQUENCE);
+    Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
+    accepted.index = 5;
+    event = say(&play, MESSAGE_ACCEPTED, &first_id, &accepted.base);
+    ck_assert_int_eq(event.type, DIALOGUE_ACCEPTED);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 0);
+    teardown(&play);
+}
+END_TEST
+
+/* The journal may take the first copy while the second one waits to be sent. */
+START_TEST(an_answer_after_no_quorum_ends_the_wait)
+{
+    struct play play = setup();
+    struct heard heard;
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    ck_assert(hear(&play, &heard));
+    (void)refuse_for_quorum(&play, 1600);
+    Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
+    accepted.index = 5;
+    struct dialogue_event event = say(&play, MESSAGE_ACCEPTED, &first_id, &accepted.base);
+    ck_assert_int_eq(event.type, DIALOGUE_ACCEPTED);
+    play.now_ns += 2 * NS_PER_S;
+    dialogue_tick(play.dialogue, play.now_ns, &event);
+    while (hear(&play, &heard)) {
+        ck_assert_int_eq(heard.envelope.type, MESSAGE_HEARTBEAT);
+    }
+    teardown(&play);
+}
+END_TEST
+
+/* A leader that is cut off from its journal does not know that another broker leads. */
+START_TEST(a_broker_that_lacks_quorum_for_long_is_left_for_the_next)
+{
+    struct play play = setup_cluster();
+    struct heard heard;
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    ck_assert(hear(&play, &heard));
+    struct dialogue_event event = refuse_for_quorum(&play, 3999);
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    event = refuse_for_quorum(&play, 4000);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_int_eq(event.reject, REJECT_NO_QUORUM);
+    ck_assert_int_eq(event.end, CONTACT_NO_QUORUM);
+    ck_assert_str_eq(event.address, "tcp://a:4770");
+    ck_assert_str_eq(address(&play), "tcp://b:4770");
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 1);
+    teardown(&play);
+}
+END_TEST
+
+SUITE("dialogue_leader", NULL, NULL, TEST(what_no_quorum_refuses_is_sent_again_under_its_id),
+      TEST(an_answer_after_no_quorum_ends_the_wait),
+      TEST(a_broker_that_lacks_quorum_for_long_is_left_for_the_next),
       TEST(a_follower_that_refuses_hello_sends_the_client_to_the_leader),
       TEST(a_command_goes_to_the_leader_byte_for_byte),
       TEST(a_session_that_ended_so_is_not_resumed),

@@ -16,7 +16,7 @@ enum { DOCUMENT_BYTES_MAX = 1 << 20 };
 /* Every number that is given out; the enum has gaps. */
 static bool is_given_out(int code)
 {
-    return (code >= REJECT_MALFORMED && code <= REJECT_NOT_LEADER) ||
+    return (code >= REJECT_MALFORMED && code <= REJECT_NO_QUORUM) ||
            (code >= REJECT_NOT_FOUND && code <= REJECT_NOTIONAL) || code == REJECT_HOURS ||
            code == REJECT_ACCOUNT || (code >= REJECT_BLOB_HASH && code < REJECT_CODE_COUNT);
 }
@@ -53,7 +53,7 @@ END_TEST
 
 START_TEST(numbers_outside_the_table_are_unknown)
 {
-    const int wrong[] = {-1, 17, 19, REJECT_CODE_COUNT, 65535, 1 << 30};
+    const int wrong[] = {-1, 18, 19, REJECT_CODE_COUNT, 65535, 1 << 30};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         ck_assert_str_eq(reject_name((enum reject_code)wrong[i]), "UNKNOWN");
         ck_assert_ptr_nonnull(reject_advice((enum reject_code)wrong[i]));

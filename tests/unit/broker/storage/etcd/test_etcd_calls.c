@@ -3,6 +3,7 @@
 #include "broker/storage/etcd/etcd_calls.h"
 
 #include "base/checked.h"
+#include "broker/storage/etcd/etcd_inquiry.h"
 #include "broker/storage/etcd/etcd_log.h"
 #include "runtime/clock.h"
 #include "runtime/process.h"
@@ -149,6 +150,38 @@ START_TEST(each_error_has_its_status_within_the_bound)
 }
 END_TEST
 
+/* Members tell of themselves even where they do not tell of the journal. */
+START_TEST(an_inquiry_brings_alarms)
+{
+    static const struct id128 market = {{1}};
+    struct etcd_inquiry found;
+    struct fake full = start("3.5.33", "1", "full");
+    (void)etcd_inquire(&config, &market, 0, &found, &problem);
+    ck_assert_uint_eq(found.member_count, 1);
+    ck_assert(found.members[0].answers && found.members[0].leads && found.has_quorum);
+    ck_assert_str_eq(found.members[0].version, "3.5.33");
+    ck_assert(found.no_space && !found.is_corrupt);
+    stop(&full);
+    struct fake damaged = start("3.5.33", "2", "full");
+    (void)etcd_inquire(&config, &market, 0, &found, &problem);
+    ck_assert(!found.no_space && found.is_corrupt);
+    stop(&damaged);
+}
+END_TEST
+
+START_TEST(the_members_that_do_not_answer_are_named)
+{
+    char why[200];
+    struct fake fake = start("3.5.33", "0", "taken");
+    (void)kill(fake.pid, SIGKILL);
+    (void)waitpid(fake.pid, NULL, 0);
+    etcd_calls_explain(fake.calls, why, sizeof why);
+    ck_assert_ptr_nonnull(strstr(why, config.members[0]));
+    ck_assert_ptr_nonnull(strstr(why, " does not answer"));
+    stop(&fake);
+}
+END_TEST
+
 START_TEST(nobody_at_the_address_is_no_answer)
 {
     struct fake fake = start("3.5.33", "0", "taken");
@@ -165,6 +198,7 @@ int main(void)
     const struct suite_test tests[] = {
         LOOP(a_start_judges_version_and_alarms, 0, sizeof starts / sizeof starts[0]),
         LOOP(each_error_has_its_status_within_the_bound, 0, sizeof modes / sizeof modes[0]),
+        TEST(an_inquiry_brings_alarms), TEST(the_members_that_do_not_answer_are_named),
         TEST(nobody_at_the_address_is_no_answer)};
     char command[PATH_SIZE];
     if (system("command -v node >/dev/null && command -v openssl >/dev/null") != 0) {

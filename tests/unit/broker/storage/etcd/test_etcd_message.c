@@ -98,8 +98,8 @@ END_TEST
 
 START_TEST(status_and_alarms_are_read)
 {
-    static const uint8_t status[] = {0x0a, 2,   0x08, 1,   0x12, 6,  '3',  '.',
-                                     '4',  '.', '2',  '3', 0x18, 99, 0x20, 5};
+    static const uint8_t status[] = {0x0a, 2,    0x08, 1,    0x12, 6,    '3', '.',  '4', '.',  '2',
+                                     '3',  0x18, 99,   0x20, 5,    0x38, 77,  0x48, 44,  0x60, 120};
     static const uint8_t alarms[] = {0x12, 4, 0x08, 9, 0x10, 1, 0x12, 4, 0x08, 9, 0x10, 2};
     static const uint8_t no_space[] = {0x12, 4, 0x08, 9, 0x10, 1};
     struct etcd_answer answer;
@@ -107,6 +107,9 @@ START_TEST(status_and_alarms_are_read)
     ck_assert_str_eq(answer.version, "3.4.23");
     ck_assert_uint_eq(answer.database_bytes, 99);
     ck_assert_uint_eq(answer.leader, 5);
+    ck_assert_uint_eq(answer.applied, 77);
+    ck_assert_uint_eq(answer.live_bytes, 44);
+    ck_assert_uint_eq(answer.quota_bytes, 120);
     ck_assert(etcd_answer_read(ETCD_ALARMS, alarms, sizeof alarms, &answer));
     ck_assert(answer.alarm_no_space && answer.alarm_is_corrupt);
     ck_assert(etcd_answer_read(ETCD_ALARMS, no_space, sizeof no_space, &answer));

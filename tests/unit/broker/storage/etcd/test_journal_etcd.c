@@ -36,7 +36,7 @@ static uint8_t next_market;
 struct writer {
     struct journal *journal;
     uint64_t epoch, last;
-    atomic_bool is_away;
+    struct quorum_note quorum;
     atomic_uint deposed;
 };
 
@@ -57,8 +57,9 @@ static enum journal_status open_with(struct writer *writer, const struct etcd_co
                                              .etcd_cluster = etcd_cluster,
                                              .deposed = note_deposed,
                                              .context = writer,
-                                             .is_away = &writer->is_away};
+                                             .quorum = &writer->quorum};
     memset(writer, 0, sizeof *writer);
+    quorum_note_init(&writer->quorum);
     const enum journal_status status =
         journal_etcd_open(&start, &writer->journal, &found, ret_problem);
     ck_assert(status != JOURNAL_OK || found != 0);
@@ -271,14 +272,14 @@ START_TEST(without_quorum_an_append_ends_within_its_bound)
         const int64_t took_ms = (clock_monotonic_ns() - before_ns) / NS_PER_MS;
         ck_assert(status == JOURNAL_UNKNOWN || status == JOURNAL_UNAVAILABLE);
         ck_assert_int_le(took_ms, JOURNAL_ETCD_APPEND_MS + SLACK_MS);
-        ck_assert(atomic_load(&writer.is_away));
+        ck_assert(atomic_load(&writer.quorum.is_away));
     }
     for (unsigned i = 0; i < ETCD_CLUSTER_MEMBERS; i++) {
         ck_assert(etcd_cluster_restart(&cluster, i));
     }
     ck_assert(etcd_cluster_await(&cluster));
     append_many(&writer, 5); /* the one that was not answered is the first of them */
-    ck_assert(!atomic_load(&writer.is_away));
+    ck_assert(!atomic_load(&writer.quorum.is_away));
     ck_assert_uint_eq(read_all(&writer, 1), 10);
     close_journal(&writer);
 }
@@ -341,7 +342,7 @@ START_TEST(at_its_quota_etcd_takes_nothing_until_it_has_space)
     append_many(&writer, 3);
     fill_etcd();
     ck_assert_int_eq(append_once(&writer), JOURNAL_FULL);
-    ck_assert(atomic_load(&writer.is_away));
+    ck_assert(atomic_load(&writer.quorum.is_away));
     /* The next three commands are those of docs/operator.md. */
     (void)snprintf(words, sizeof words, "compact %" PRIu64, revision_now());
     ck_assert_int_eq(etcdctl(words), 0);

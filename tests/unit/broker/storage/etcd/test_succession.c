@@ -79,6 +79,21 @@ START_TEST(who_resigned_is_not_waited_for)
 }
 END_TEST
 
+/* A leader that hands over names its successor, and others are patient for a while. */
+START_TEST(whom_the_leader_named_comes_first)
+{
+    struct succession named = succession_start(3, 1, 0);
+    struct succession other = succession_start(0, 1, 0);
+    succession_quiet(&named, 1, true, MS(50));
+    succession_quiet(&other, 1, true, MS(50));
+    succession_wishes(&named, SUCCESSION_ME);
+    succession_wishes(&other, SUCCESSION_ANOTHER);
+    ck_assert(succession_is_due(&named, MS(50)));
+    ck_assert(!succession_is_due(&other, MS(1549)));
+    ck_assert(succession_is_due(&other, MS(1550))); /* nobody waits for ever */
+}
+END_TEST
+
 START_TEST(silence_does_not_count_while_etcd_is_silent)
 {
     struct succession succession = succession_start(0, 1, 0);
@@ -113,5 +128,5 @@ END_TEST
 SUITE("succession", NULL, NULL, LOOP(a_rank_waits_for_its_share_of_silence, 0, 4),
       TEST(an_entry_ends_the_silence), TEST(a_leader_that_starts_is_given_time),
       TEST(another_leader_is_given_time), TEST(who_resigned_is_not_waited_for),
-      TEST(silence_does_not_count_while_etcd_is_silent), TEST(a_short_pause_of_etcd_counts),
-      TEST(who_was_refused_waits_anew))
+      TEST(whom_the_leader_named_comes_first), TEST(silence_does_not_count_while_etcd_is_silent),
+      TEST(a_short_pause_of_etcd_counts), TEST(who_was_refused_waits_anew))

@@ -18,7 +18,7 @@ include(ProcessorCount)
 ProcessorCount(processors)
 math(EXPR busy "4 * ${processors}")
 set_tests_properties(sim_seeds PROPERTIES PROCESSORS ${busy})
-# Of those that measure and wait most of the time, two run at once.
+# Those that measure and wait most of the time run at once.
 math(EXPR half "3 * ${processors}")
 foreach(name ${measuring_and_waiting})
   set_tests_properties(integration_test_${name} PROPERTIES PROCESSORS ${half})

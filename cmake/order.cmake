@@ -18,13 +18,19 @@ include(ProcessorCount)
 ProcessorCount(processors)
 math(EXPR busy "4 * ${processors}")
 set_tests_properties(sim_seeds PROPERTIES PROCESSORS ${busy})
+# Those that measure and wait most of the time run at once.
+math(EXPR half "3 * ${processors}")
+foreach(name ${measuring_and_waiting})
+  set_tests_properties(integration_test_${name} PROPERTIES PROCESSORS ${half})
+endforeach()
+set_tests_properties(test_wire_noise PROPERTIES PROCESSORS 1) # it waits for the end of handshakes
 
 # ctest starts with what takes longest, which a fresh clone does not know: seconds on two processors. What has no figure here
 # takes less than half a minute.
 set(seconds
   sim_seeds 150 sim_compilers 111 crash_memory 75 integration_test_paid 83 integration_test_cut 80 integration_test_soak 78 integration_test_must_hold 64
   integration_test_owner 62 integration_test_resume 58 integration_test_report 50
-  integration_test_live 40 integration_test_shell 115 integration_test_idle 120 integration_test_tensor_devices 90
+  integration_test_cluster 50 integration_test_idle_key 50 integration_test_live 40 integration_test_shell 115 integration_test_idle 120 integration_test_tensor_devices 90
   integration_test_gpu 80 integration_test_storage_faults 80 integration_test_deadline 78
   integration_test_agent_lost 47 integration_test_donations 46 integration_test_history 44 jail_escape 40
   integration_test_determinism 40 integration_test_referee 36 prop_plan_objectives 36 crash_faults 85 jail_run 33
@@ -33,3 +39,6 @@ while(seconds)
   list(POP_FRONT seconds name cost)
   set_property(TEST ${name} PROPERTY COST ${cost})
 endwhile()
+
+# Both need clang's simulator. Who comes second would wait for the other's build.
+set_tests_properties(integration_test_determinism PROPERTIES DEPENDS sim_compilers)

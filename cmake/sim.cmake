@@ -2,12 +2,24 @@
 # sanitizers, since it has millions of commands to run. sim-sanitized is linked to the rooms as
 # every other test has them.
 
-# The other compiler's simulator (tests/sim/compilers.sh) runs for seconds only: it is compiled with less.
+# The other compiler's simulator (tests/sim/other_compiler.sh) is compiled with other options, and only of what it links.
 set(BOURSE_FAST_OPTIONS -O2 -g1 CACHE STRING "how the rooms without sanitizers are compiled, for the simulator and searching tests")
+set(BOURSE_FAST_NAMES "" CACHE STRING "the rooms without sanitizers are compiled of the files of these names alone; empty: of all")
 set(fast_options ${BOURSE_FAST_OPTIONS})
 
 function(fast_room name)
   cmake_parse_arguments(PARSE_ARGV 1 ROOM "" "" "SOURCES;LINKS")
+  if(BOURSE_FAST_NAMES)
+    foreach(source ${ROOM_SOURCES})
+      get_filename_component(file ${source} NAME)
+      if(file IN_LIST BOURSE_FAST_NAMES)
+        list(APPEND linked ${source})
+      endif()
+    endforeach()
+  endif()
+  if(linked) # a room of which nothing is linked stays whole, and is not built
+    set(ROOM_SOURCES ${linked})
+  endif()
   add_library(fast_${name} STATIC ${ROOM_SOURCES})
   set_target_properties(fast_${name} PROPERTIES OUTPUT_NAME ${name}
     ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/sim/lib)
@@ -50,7 +62,8 @@ target_link_libraries(sim PRIVATE fast_broker fast_provider_session fast_consume
 target_compile_definitions(sim PRIVATE _GNU_SOURCE)
 target_compile_options(sim PRIVATE ${fast_options} -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
   $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
-target_link_options(sim PRIVATE ${sim_wraps} -Wl,--wrap=crypto_sign_detached -Wl,--wrap=crypto_sign_verify_detached)
+target_link_options(sim PRIVATE ${sim_wraps} -Wl,--wrap=crypto_sign_detached -Wl,--wrap=crypto_sign_verify_detached
+  -Wl,-Map=${CMAKE_BINARY_DIR}/sim/sim.map) # the map names the files that tests/sim/other_compiler.sh compiles
 
 set(sanitized_sources ${sim_sources})
 list(FILTER sanitized_sources EXCLUDE REGEX "/signatures\\.c$")

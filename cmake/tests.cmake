@@ -35,9 +35,12 @@ target_compile_definitions(threads_support INTERFACE
 target_compile_options(threads_support INTERFACE ${cheap_assertions})
 set_target_properties(test_support_code PROPERTIES OPTIMIZE_DEPENDENCIES ON) # its archive does not wait for the rooms
 
+# What is freed stays out of use until 8 MiB are, not 256: memory that is never used again is memory that the kernel has to
+# clear, which was a quarter of what the crash tests take.
+set(asan_options handle_sigill=1:quarantine_size_mb=8)
 # A bound is for what hangs, not for a machine that is slow or stands still for a while. Check's own
 # bound is 4 s for each test.
-set(test_environment ASAN_OPTIONS=handle_sigill=1 TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp CK_DEFAULT_TIMEOUT=60
+set(test_environment ASAN_OPTIONS=${asan_options} TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp CK_DEFAULT_TIMEOUT=60
   CK_TIMEOUT_MULTIPLIER=5)
 
 # Tests that search for minutes with sanitizers are optimised and without them (cmake/sim.cmake has
@@ -94,7 +97,9 @@ foreach(source ${test_sources})
   if(source MATCHES "/unit/" AND NOT name IN_LIST forking)
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "${test_environment};CK_FORK=no")
   endif()
-  if(source MATCHES "/integration/" AND NOT name STREQUAL test_wire_answers)
+  if(name MATCHES "^test_(wire|blob)_floods$")
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON LABELS floods)
+  elseif(source MATCHES "/integration/" AND NOT name MATCHES "^test_wire_(answers|noise)$")
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON LABELS measuring)
   endif()
 endforeach()
@@ -109,7 +114,7 @@ foreach(api opencl cuda nvml cublaslt pjrt wasmtime driver_files onnxruntime)
   set_target_properties(fake-${api} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 endforeach()
 # pocl frees little at its end.
-set_tests_properties(prop_device_product PROPERTIES ENVIRONMENT "${test_environment};ASAN_OPTIONS=handle_sigill=1:detect_leaks=0")
+set_tests_properties(prop_device_product PROPERTIES ENVIRONMENT "${test_environment};ASAN_OPTIONS=${asan_options}:detect_leaks=0")
 target_sources(fake-opencl PRIVATE provider/tensor/gemm_plain.c)
 target_sources(fake-cuda PRIVATE tests/programs/ptx_model.c)
 target_link_libraries(fake-cuda PRIVATE m)
@@ -256,7 +261,9 @@ set_target_properties(fuzz_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BI
 target_link_libraries(fuzz_replay PRIVATE test_support_code)
 
 # Those that compare times get the machine to themselves. So does a cluster: a leader that is silent for two seconds is deposed.
-set(measuring cluster idle_key matmul_speeds restart switches)
+# Two of them wait most of the time, and share the machine (cmake/order.cmake).
+set(measuring cluster matmul_speeds restart)
+set(measuring_and_waiting idle_key switches)
 file(GLOB script_tests CONFIGURE_DEPENDS tests/integration/test_*.sh)
 foreach(script ${script_tests})
   get_filename_component(name ${script} NAME_WE)
@@ -266,6 +273,8 @@ foreach(script ${script_tests})
   string(REPLACE "test_" "" subject ${name})
   if(subject IN_LIST measuring)
     set_tests_properties(integration_${name} PROPERTIES RUN_SERIAL ON LABELS measuring)
+  elseif(subject IN_LIST measuring_and_waiting)
+    set_tests_properties(integration_${name} PROPERTIES LABELS measuring)
   endif()
 endforeach()
 

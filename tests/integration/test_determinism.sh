@@ -31,11 +31,21 @@ if ! grep -qE '^CMAKE_C_COMPILER:[A-Z]+=(.*/)?g?cc$' "$bin/../CMakeCache.txt" ||
     plain=$work/none
 fi
 
+# So has the simulator that clang builds with -O3.
+others=$work/none
+if command -v clang >/dev/null; then
+    others=$(bash tests/sim/other_compiler.sh "$PWD" "$bin/..")/CMakeFiles
+fi
+
 # compile FOLDER COMPILER OPTION FILE: an object in the folder.
 compile() {
-    local object
-    for object in "$plain"/fast_*.dir/"$4.o"; do
-        if [ "$2 $3" = "gcc -O2" ] && [ -e "$object" ]; then
+    local object built=none
+    case "$2 $3" in
+    "gcc -O2") built=$plain ;;
+    "clang -O3") built=$others ;;
+    esac
+    for object in "$built"/fast_*.dir/"$4.o"; do
+        if [ -e "$object" ]; then
             ln -s "$object" "$1/$(tr / _ <<<"$4").o"
             return
         fi
@@ -44,7 +54,7 @@ compile() {
         -c "$4" -o "$1/$(tr / _ <<<"$4").o"
 }
 export -f compile
-export generated plain
+export generated plain others
 
 # build NAME COMPILER OPTION: a program of that name.
 build() {

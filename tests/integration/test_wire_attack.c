@@ -1,5 +1,5 @@
-/* Attacks on the ports of a real broker, and honest clients served meanwhile: bytes that are no
- * ZMTP, and crowds. What a member may do wrong message by message is in
+/* Attacks on the ports of a real broker by crowds, and honest clients served meanwhile. Bytes that
+ * are no ZMTP are in test_wire_noise.c, what a member may do wrong message by message is in
  * tests/unit/broker/gateway/test_hostile_peers.c, the tables of codes are in
  * test_wire_answers.c. Attackers share the machine with the broker and the honest client, which
  * no real attacker does. So they get the processor time that nobody else wants, and the honest
@@ -19,12 +19,7 @@
 #include "runtime/entropy.h"
 #include "tests/support/suite.h"
 
-#include <arpa/inet.h>
 #include <check.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sodium.h>
@@ -32,7 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,78 +36,6 @@
 enum { SHORT_WINDOWS = 1 };
 
 static const char listen_yaml[] = "listen: tcp://127.0.0.1:*\nblob_listen: tcp://127.0.0.1:*\n";
-
-/* ---------------------------------------------------------------- what is no ZMTP of ours */
-
-static int connect_raw(const char *endpoint)
-{
-    int descriptor;
-    if (strncmp(endpoint, "ipc://", 6) == 0) {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", endpoint + 6);
-        descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        ck_assert_int_eq(connect(descriptor, (struct sockaddr *)&address, sizeof address), 0);
-        return descriptor;
-    }
-    const char *port = strrchr(endpoint, ':');
-    ck_assert_ptr_nonnull(port);
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)strtoul(port + 1, NULL, 10)),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(connect(descriptor, (struct sockaddr *)&address, sizeof address), 0);
-    return descriptor;
-}
-
-/* Sends it, and reads until the broker closes. */
-static void send_until_closed(const char *endpoint, const void *bytes, size_t length,
-                              const char *what)
-{
-    int descriptor = connect_raw(endpoint);
-    (void)send(descriptor, bytes, length, MSG_NOSIGNAL); /* it may have closed already */
-    struct pollfd item = {.fd = descriptor, .events = POLLIN};
-    char answer[512];
-    ssize_t got = 1;
-    while (got > 0) {
-        ck_assert_msg(poll(&item, 1, 3 * ARENA_WAIT_MS) == 1, "%s: still open", what);
-        got = recv(descriptor, answer, sizeof answer, 0);
-    }
-    (void)close(descriptor);
-}
-
-START_TEST(bytes_that_are_no_curve_end_their_connection_only)
-{
-    static uint8_t noise[4096];
-    static uint8_t greeting[64] = {0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 1};
-    static const uint8_t zmtp1[] = {1, 0, 5, 0, 'h', 'e', 'l', 'l'};
-    static const uint8_t zmtp2[] = {0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 1, 5, 0, 0};
-    static const char http[] = "GET / HTTP/1.1\r\nHost: broker\r\n\r\n";
-    static const char *const mechanisms[] = {"NULL", "PLAIN", "GSSAPI", "CURVE"};
-    struct arena arena;
-    arena_open(&arena, listen_yaml);
-    struct arena_state before = arena_state_of(&arena);
-    struct hash32 hash = arena_hash(&arena);
-    entropy_bytes(noise, sizeof noise);
-    noise[0] = 0x41; /* surely no greeting */
-    const char *endpoints[] = {arena.broker.market.control, arena.broker.market.blobs};
-    for (size_t i = 0; i < 2; i++) {
-        send_until_closed(endpoints[i], noise, sizeof noise, "noise");
-        send_until_closed(endpoints[i], http, sizeof http - 1, "HTTP");
-        send_until_closed(endpoints[i], zmtp1, sizeof zmtp1, "ZMTP 1");
-        send_until_closed(endpoints[i], zmtp2, sizeof zmtp2, "ZMTP 2");
-        send_until_closed(endpoints[i], greeting, 11, "half a greeting");
-        for (size_t k = 0; k < 4; k++) {
-            memset(greeting + 12, 0, 20);
-            memcpy(greeting + 12, mechanisms[k], strlen(mechanisms[k]));
-            send_until_closed(endpoints[i], greeting, sizeof greeting, mechanisms[k]);
-        }
-    }
-    struct hash32 after = arena_hash(&arena);
-    ck_assert(hash32_equal(&hash, &after));
-    arena_check_unchanged(&arena, before);
-    arena_close(&arena);
-}
-END_TEST
 
 /* ---------------------------------------------------------------- attackers */
 
@@ -321,7 +243,7 @@ static void slow_handshakes(const struct attack_context *context)
     static int descriptors[SLOW];
     const char *endpoint = context->arena->broker.market.control;
     for (size_t i = 0; i < SLOW; i++) {
-        descriptors[i] = connect_raw(endpoint);
+        descriptors[i] = arena_connect_raw(endpoint);
         (void)send(descriptors[i], "\xff", 1, MSG_NOSIGNAL);
     }
     attack_begun(context);
@@ -329,7 +251,7 @@ static void slow_handshakes(const struct attack_context *context)
         char byte;
         if (recv(descriptors[i], &byte, 1, MSG_DONTWAIT) == 0) {
             (void)close(descriptors[i]);
-            descriptors[i] = connect_raw(endpoint);
+            descriptors[i] = arena_connect_raw(endpoint);
             (void)send(descriptors[i], "\xff", 1, MSG_NOSIGNAL);
         }
         if (i % 20 == 0) {
@@ -588,19 +510,18 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("wire attack");
-    TCase *noise = tcase_create("noise"), *tests = tcase_create("pace");
-    tcase_set_timeout(noise, 240);
+    TCase *answers = tcase_create("answers"), *tests = tcase_create("pace");
+    tcase_set_timeout(answers, 240);
     tcase_set_timeout(tests, 240);
     /* Freed memory that the broker's sanitizer keeps back is no growth of the broker. */
     const int set = setenv("ASAN_OPTIONS", "quarantine_size_mb=8:handle_sigill=1", 1);
     if (sodium_init() < 0 || set != 0) {
         return EXIT_FAILURE;
     }
-    tcase_add_test(noise, bytes_that_are_no_curve_end_their_connection_only);
-    tcase_add_test(noise, a_large_blob_comes_in_several_answers);
+    tcase_add_test(answers, a_large_blob_comes_in_several_answers);
     tcase_add_loop_test(tests, honest_clients_are_served_under_attack, 0,
                         (int)(sizeof attacks / sizeof attacks[0]));
-    suite_add_tcase(suite, noise);
+    suite_add_tcase(suite, answers);
     suite_add_tcase(suite, tests);
     TCase *greetings = tcase_create("greetings");
     tcase_set_timeout(greetings, 120);

@@ -1,15 +1,10 @@
 #!/usr/bin/env bash
 # The simulator built by clang gives the traces of the one built by gcc, line for line: nothing in them depends on
 # what a compiler may choose (P8). usage: compilers.sh SOURCE-FOLDER BUILD-FOLDER. Exit status 77: clang is not here.
-# Only the simulator is built by clang, with -O1 to save time, in BUILD-FOLDER/sim/clang, which the next run finds again.
 set -euo pipefail
 source_folder=$1
 build=$2
-command -v clang >/dev/null || { echo "compilers: no clang: scripts/setup installs it" >&2; exit 77; }
-other=$build/sim/clang
-cmake -S "$source_folder" -B "$other" -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=None \
-    -DBOURSE_FAST_OPTIONS=-O1 -DBOURSE_WERROR=ON >/dev/null
-cmake --build "$other" --target sim --parallel 1 >"$other/build.log" 2>&1 || { tail -n 30 "$other/build.log" >&2; exit 1; }
+other=$(bash "$(dirname "$0")/other_compiler.sh" "$source_folder" "$build") || exit
 compiler() { readelf -p .comment "$1" | grep -oE 'GCC|clang' | sort -u | paste -sd ' '; }
 case "$(compiler "$build/bin/sim") and $(compiler "$other/bin/sim")" in
 *clang*and*clang*) echo "compilers: both simulators are clang's: configure the build with gcc" >&2; exit 1 ;;

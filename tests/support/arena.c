@@ -8,10 +8,15 @@
 #include "runtime/clock.h"
 #include "runtime/entropy.h"
 
+#include <arpa/inet.h>
 #include <check.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -134,6 +139,26 @@ struct link *arena_connect(void *context, const char *endpoint, const struct are
                             &link, &problem),
                   "%s", problem.text);
     return link;
+}
+
+int arena_connect_raw(const char *endpoint)
+{
+    int descriptor;
+    if (strncmp(endpoint, "ipc://", 6) == 0) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", endpoint + 6);
+        descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_eq(connect(descriptor, (struct sockaddr *)&address, sizeof address), 0);
+        return descriptor;
+    }
+    const char *port = strrchr(endpoint, ':');
+    ck_assert_ptr_nonnull(port);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)strtoul(port + 1, NULL, 10)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(descriptor, (struct sockaddr *)&address, sizeof address), 0);
+    return descriptor;
 }
 
 void arena_put(struct link *link, const void *bytes, size_t length)

@@ -46,6 +46,8 @@ ProtobufCBinaryData arena_bytes(const void *bytes, size_t length);
 struct identity *arena_identity(void); /* a new identity */
 struct link *arena_connect(void *context, const char *endpoint, const struct arena *arena,
                            const struct identity *identity, size_t max_bytes);
+/* Returns a connected socket to a port of the broker, without ZMTP. */
+int arena_connect_raw(const char *endpoint);
 void arena_put(struct link *link, const void *bytes, size_t length);
 /* Reads what has come. Returns true when one of the messages says Accepted. */
 bool arena_drain(struct link *link, int wait_ms);

@@ -88,6 +88,9 @@ struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum 
 /* Returns a refusal of a broker that follows. `leader` is where the one that leads is; a text that
  * is no endpoint is left out. */
 struct outgoing *outgoing_not_leader(uint64_t session, const struct id128 *id, char *leader);
+/* Returns a refusal of a put that `copies` brokers did not confirm in time; `who` says which are
+ * silent. */
+struct outgoing *outgoing_not_copied(const struct id128 *id, unsigned copies, const char *who);
 /* Returns a refusal because of a freeze or a halt, with the operator's reason; NULL: none. */
 struct outgoing *outgoing_reject_reason(uint64_t session, const struct id128 *id,
                                         enum reject_code code, const char *field,

@@ -254,7 +254,7 @@ set_target_properties(fuzz_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BI
 target_link_libraries(fuzz_replay PRIVATE test_support_code)
 
 # Those that compare times get the machine to themselves. So does a cluster: a leader that is silent for two seconds is deposed.
-set(measuring cluster idle_key matmul_speeds restart switches)
+set(measuring cluster copies idle_key matmul_speeds restart switches)
 file(GLOB script_tests CONFIGURE_DEPENDS tests/integration/test_*.sh)
 foreach(script ${script_tests})
   get_filename_component(name ${script} NAME_WE)

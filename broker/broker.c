@@ -7,6 +7,7 @@
 #include "broker/blob/port/blobs.h"
 #include "broker/blob/standing_leases.h"
 #include "broker/broker_internal.h"
+#include "broker/copies/copy_store.h"
 #include "broker/core/committer.h"
 #include "broker/core/core.h"
 #include "broker/core/logtime.h"
@@ -102,8 +103,15 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
     struct blob_store_config config = {.folder = broker->blobs_folder,
                                        .quota_bytes = broker->config.blob_quota_bytes,
                                        .size_bytes = broker->config.blob_size_bytes};
-    if (!blob_store_open(&config, &broker->blob_store, ret_problem) ||
-        !blob_recover(broker->blob_store, broker->database, broker->exchange, ret_problem)) {
+    if (!blob_store_open(&config, &broker->blob_store, ret_problem)) {
+        return false;
+    }
+    /* The store notes its changes from here on, for the brokers that follow. */
+    if (copy_store_begin(broker->blob_store, broker->store.leads.epoch) != BLOB_OK) {
+        problem_set(ret_problem, "%.300s", blob_store_error(broker->blob_store));
+        return false;
+    }
+    if (!blob_recover(broker->blob_store, broker->database, broker->exchange, ret_problem)) {
         return false;
     }
     return blob_census(broker->blob_store, broker->blobs_folder, broker->database, ret_problem);
@@ -234,7 +242,12 @@ static void start_threads(struct broker *broker)
                                        .notes = broker->notes,
                                        .reserve = &broker->reserve,
                                        .clock = broker->clock,
-                                       .refusals = broker->store.refusals};
+                                       .refusals = broker->store.refusals,
+                                       .self = broker->store.leads.epoch > 0
+                                                   ? identity_transport(broker->store.transport_key)
+                                                   : NULL,
+                                       .copies = broker->config.cluster_copies,
+                                       .database = broker->database};
     broker->blobs = blobs_start(&blobs);
 
     start_keeper(broker);

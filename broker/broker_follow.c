@@ -7,6 +7,8 @@
 
 #include "base/checked.h"
 #include "broker/cluster/transfer.h"
+#include "broker/copies/copy_follower.h"
+#include "broker/copies/copy_peers.h"
 #include "broker/fatal.h"
 #include "broker/gateway/standby.h"
 #include "broker/storage/etcd/replicated.h"
@@ -21,6 +23,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -36,6 +39,8 @@ struct vigil {
     struct broker *broker;
     struct replicated *replicated;
     struct standby *standby;
+    struct copy_follower *copies; /* NULL: `addresses` does not say where blobs are */
+    char name[COPY_PEER_NAME_SIZE];
     struct succession succession;
     struct journal_leader leader;
     uint64_t next_mark; /* command */
@@ -55,8 +60,31 @@ static void tell(struct vigil *vigil)
     }
 }
 
-static void tell_leader(const struct journal_leader *leader)
+/* Sends the thread that copies blobs to the leader's blob port, which `addresses` has. */
+static void point_at_leader(struct vigil *vigil)
 {
+    const struct broker_config *config = &vigil->broker->config;
+    const char *endpoint = "";
+    if (vigil->copies == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < config->address_count; i++) {
+        if (strcmp(config->addresses[i].control, vigil->leader.address) == 0) {
+            endpoint = config->addresses[i].blobs;
+        }
+    }
+    if (endpoint[0] == '\0' && vigil->leader.address[0] != '\0') {
+        log_warning("%s leads and is not in `addresses` of broker.yaml: its blobs are not copied "
+                    "to this broker",
+                    vigil->leader.address);
+    }
+    copy_follower_point(vigil->copies, endpoint);
+}
+
+static void tell_leader(struct vigil *vigil)
+{
+    const struct journal_leader *leader = &vigil->leader;
+    point_at_leader(vigil);
     log_info("follows %s%s%s, which leads the journal on etcd under epoch %" PRIu64, leader->broker,
              leader->address[0] == '\0' ? "" : " at ", leader->address, leader->epoch);
 }
@@ -140,10 +168,11 @@ static bool keep_quiet(struct vigil *vigil, bool *ret_leads, struct problem *ret
     }
     const bool is_resigned = replicated_is_resigned(&leader);
     const int64_t now_ns = clock_monotonic_ns();
-    if (leader.epoch != vigil->leader.epoch && !is_resigned) {
-        tell_leader(&leader);
-    }
+    const bool is_other = leader.epoch != vigil->leader.epoch;
     vigil->leader = leader;
+    if (is_other && !is_resigned) {
+        tell_leader(vigil);
+    }
     succession_quiet(&vigil->succession, leader.epoch, is_resigned, now_ns);
     succession_wishes(&vigil->succession, wish_of(vigil, &leader));
     if (!succession_is_due(&vigil->succession, now_ns)) {
@@ -204,11 +233,35 @@ static bool take_turn(struct vigil *vigil, bool *ret_leads, struct problem *ret_
     return false;
 }
 
+/* A broker without `addresses` follows the journal all the same. */
+static bool start_copies(struct vigil *vigil, struct problem *ret_problem)
+{
+    const struct broker *broker = vigil->broker;
+    if (broker->config.address_count == 0) {
+        log_info("blobs are not copied to this broker: `addresses` in broker.yaml does not say "
+                 "where the brokers' blob ports are");
+        return true;
+    }
+    (void)snprintf(vigil->name, sizeof vigil->name, "rank %u, %.48s", broker->config.cluster_rank,
+                   broker->market.control);
+    const struct copy_follower_config config = {.context = broker->context,
+                                                .identity = broker->store.transport_key,
+                                                .folder = broker->blobs_folder,
+                                                .quota_bytes = broker->config.blob_quota_bytes,
+                                                .size_bytes = broker->config.blob_size_bytes,
+                                                .name = vigil->name};
+    vigil->copies = copy_follower_start(&config, ret_problem);
+    return vigil->copies != NULL;
+}
+
 static bool watch(struct vigil *vigil, struct problem *ret_problem)
 {
     struct broker *broker = vigil->broker;
     bool leads = false;
     bool good = true;
+    if (!start_copies(vigil, ret_problem)) {
+        return false;
+    }
     vigil->standby = standby_start(broker->control);
     vigil->succession =
         succession_start(broker->config.cluster_rank, vigil->leader.epoch, clock_monotonic_ns());
@@ -216,13 +269,14 @@ static bool watch(struct vigil *vigil, struct problem *ret_problem)
                      clock_monotonic_ns());
     vigil->next_mark = broker->store.last.next_command - 1 + broker->config.snapshot_every;
     if (!replicated_is_resigned(&vigil->leader)) {
-        tell_leader(&vigil->leader);
+        tell_leader(vigil);
     }
     while (good && !leads && !broker->has_ended) {
         tell(vigil);
         good = take_turn(vigil, &leads, ret_problem);
         broker->has_ended = !leads && is_ended(broker);
     }
+    copy_follower_stop(&vigil->copies); /* the store is the leader's from now on */
     standby_stop(&vigil->standby);
     return good && !broker->has_ended;
 }

@@ -369,7 +369,7 @@ static void read_journal(struct yaml_value value, struct etcd_config *etcd)
 /* The ranks of two brokers of one market must differ, which no broker can check. */
 static void read_cluster(struct yaml_value value, struct broker_config *config)
 {
-    static const char *const keys[] = {"rank", "address"};
+    static const char *const keys[] = {"rank", "address", "copies"};
     if (!yaml_present(value)) {
         return;
     }
@@ -380,6 +380,12 @@ static void read_cluster(struct yaml_value value, struct broker_config *config)
     config->cluster_rank =
         (unsigned)yaml_integer(yaml_required(value, "rank"), 0, SUCCESSION_RANK_MAX, 0);
     read_endpoint(yaml_key(value, "address"), false, config->cluster_address);
+    const struct yaml_value copies = yaml_key(value, "copies");
+    config->cluster_copies = (unsigned)yaml_integer(copies, 1, CONFIG_COPIES_MAX, 1);
+    if (config->cluster_copies > 1 && config->address_count < config->cluster_copies) {
+        yaml_refuse(copies, "so many brokers must be in `addresses`, where those that follow find "
+                            "the blob port of the one that leads");
+    }
 }
 
 static void check_origin(struct yaml_value value, const char *origin)

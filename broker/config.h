@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CONFIG_ENDPOINT_SIZE = 256, CONFIG_BYTES_MAX = 1 << 20 };
+enum { CONFIG_ENDPOINT_SIZE = 256, CONFIG_BYTES_MAX = 1 << 20, CONFIG_COPIES_MAX = 5 };
 
 struct broker_config {
     char origin[GENESIS_ORIGIN_SIZE];       /* of the Merkle log; "": made from the cluster id */
@@ -43,6 +43,7 @@ struct broker_config {
     /* Among the brokers of one journal on etcd: 0 takes over first. */
     unsigned cluster_rank;
     char cluster_address[CONFIG_ENDPOINT_SIZE]; /* where clients find this leader; "": advertise */
+    unsigned cluster_copies; /* brokers that have a file before it counts as stored */
     struct exchange_limits limits;
     struct genesis genesis; /* cluster, origin and keys are not set here */
 };

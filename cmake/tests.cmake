@@ -262,7 +262,7 @@ target_link_libraries(fuzz_replay PRIVATE test_support_code)
 
 # Those that compare times get the machine to themselves. So does a cluster: a leader that is silent for two seconds is deposed.
 # Two of them wait most of the time, and share the machine (cmake/order.cmake).
-set(measuring cluster matmul_speeds restart)
+set(measuring cluster copies matmul_speeds restart)
 set(measuring_and_waiting idle_key switches)
 file(GLOB script_tests CONFIGURE_DEPENDS tests/integration/test_*.sh)
 foreach(script ${script_tests})

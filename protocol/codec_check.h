@@ -89,7 +89,8 @@ extern const struct shape codec_requirement_shape;
 extern const struct shape codec_manifest_terminal_shape, codec_terminal_send_shape,
     codec_terminal_taken_shape, codec_terminal_receive_shape, codec_terminal_bytes_shape;
 /* codec_shapes_challenge.c has these. */
-extern const struct shape codec_challenge_ready_shape, codec_challenge_shape;
+extern const struct shape codec_challenge_ready_shape, codec_challenge_shape, codec_blob_feed_shape,
+    codec_blob_changes_shape;
 
 /* Fills the error of a check that is false, and returns false. */
 static inline bool codec_check_refuse(struct codec_error *ret_error, const char *field,

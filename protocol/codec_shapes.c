@@ -534,6 +534,9 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_BLOB_STORED] = {"blob-stored", &blob_stored_shape, SMALL, false, BROKER, 0},
     [MESSAGE_BLOB_GET] = {"blob-get", &blob_get_shape, SMALL, false, TRADER, MESSAGE_BLOB_DATA},
     [MESSAGE_BLOB_DATA] = {"blob-data", &blob_data_shape, BLOB, false, BROKER, 0},
+    [MESSAGE_BLOB_FEED] = {"blob-feed", &codec_blob_feed_shape, MEDIUM, false, BROKER,
+                           MESSAGE_BLOB_CHANGES},
+    [MESSAGE_BLOB_CHANGES] = {"blob-changes", &codec_blob_changes_shape, BLOB, false, BROKER, 0},
 
     [MESSAGE_ORDER_REPLACE] = {"order-replace", &order_replace_shape, SMALL, true, TRADER,
                                MESSAGE_ACCEPTED},

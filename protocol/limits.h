@@ -60,16 +60,22 @@ enum {
     LIMIT_BARS = 1440,                  /* in one PricesReply: a day of minutes */
     /* Longest time that a MarketRequest or an OutputRequest may wait for its answer. */
     LIMIT_WAIT_MS = 30 * 1000,
-    LIMIT_OUTPUT_PIECES = 1024,        /* in one OutputPost or OutputReply */
-    LIMIT_FIGURES = 16,                /* devices in one FiguresPost */
-    LIMIT_CELSIUS = 1000,              /* of a device */
-    LIMIT_OUTPUT_BYTES = 64 << 10,     /* of one piece of live output */
-    LIMIT_CHALLENGE_BYTES = 256 << 10, /* digests of one answer to a challenge */
-    LIMIT_TERMINAL_BYTES = 16 << 10,   /* in one TerminalSend or TerminalBytes */
-    LIMIT_TERMINAL_WINDOW = 64 << 10,  /* sent in one direction and not taken by the other end */
-    LIMIT_TERMINAL_SIZE = 10000,       /* columns or rows of a terminal */
-    LIMIT_TERMINAL_AWAY_S = 30,        /* an owner who has asked for nothing so long is gone */
-    LIMIT_BLOB_HASHES = 4096,          /* in one BlobHave */
+    LIMIT_OUTPUT_PIECES = 1024,         /* in one OutputPost or OutputReply */
+    LIMIT_FIGURES = 16,                 /* devices in one FiguresPost */
+    LIMIT_CELSIUS = 1000,               /* of a device */
+    LIMIT_OUTPUT_BYTES = 64 << 10,      /* of one piece of live output */
+    LIMIT_CHALLENGE_BYTES = 256 << 10,  /* digests of one answer to a challenge */
+    LIMIT_TERMINAL_BYTES = 16 << 10,    /* in one TerminalSend or TerminalBytes */
+    LIMIT_TERMINAL_WINDOW = 64 << 10,   /* sent in one direction and not taken by the other end */
+    LIMIT_TERMINAL_SIZE = 10000,        /* columns or rows of a terminal */
+    LIMIT_TERMINAL_AWAY_S = 30,         /* an owner who has asked for nothing so long is gone */
+    LIMIT_BLOB_HASHES = 4096,           /* in one BlobHave */
+    LIMIT_BLOB_CHANGES = 256,           /* in one BlobChanges, and offers in one BlobFeed */
+    LIMIT_BLOB_WANTS = 64,              /* hashes in one BlobChanges, and in one BlobFeed */
+    LIMIT_BLOB_INLINE_BYTES = 64 << 10, /* of the data of one BlobChange */
+    LIMIT_BLOB_KEY_BYTES = 52,
+    LIMIT_BLOB_VALUE_BYTES = 16,
+    LIMIT_FEED_WAIT_MS = 2000, /* longest time that a BlobFeed may wait for its answer */
     /* A blob that BlobHave did not name as missing stays at least so long. */
     LIMIT_FORGET_GRACE_MS = 60 * 1000,
     LIMIT_ID_AGE_MS = 24 * 3600 * 1000, /* D7: older ids are ID_EXPIRED */

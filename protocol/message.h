@@ -121,12 +121,16 @@ enum message_type {
     /* The consumer again: the receipts of a whole job. */
     MESSAGE_RECEIPTS_REQUEST = 124,
     MESSAGE_RECEIPTS_REPLY = 125,
+    /* The brokers of a market among themselves, on the blob port. */
+    MESSAGE_BLOB_FEED = 126,
+    MESSAGE_BLOB_CHANGES = 127,
 };
 
 /* Returns true for types of the blob port; all others belong to the control port. */
 static inline bool message_is_of_blobs(enum message_type type)
 {
-    return type >= MESSAGE_BLOB_HAVE && type <= MESSAGE_BLOB_DATA;
+    return (type >= MESSAGE_BLOB_HAVE && type <= MESSAGE_BLOB_DATA) || type == MESSAGE_BLOB_FEED ||
+           type == MESSAGE_BLOB_CHANGES;
 }
 
 /* The streams of a program, as live output names them. */

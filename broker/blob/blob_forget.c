@@ -10,7 +10,15 @@ enum blob_status blob_forget_note(struct blob_store *store, const struct forgott
     (void)sqlite3_bind_int64(statement, 3, job->at_ms);
     (void)sqlite3_bind_int64(statement, 4, job->reason);
     (void)sqlite3_bind_int64(statement, 5, job->state);
-    return blob_store_run(store, statement);
+    const enum blob_status status = blob_store_run(store, statement);
+    const struct copy_facts facts = {.job = job->job,
+                                     .account = job->account,
+                                     .at_ms = job->at_ms,
+                                     .reason = (uint8_t)job->reason,
+                                     .state = (uint8_t)job->state};
+    return status != BLOB_OK || copy_log_note(store->copies, COPY_FORGOTTEN, &facts)
+               ? status
+               : blob_store_sqlite_failed(store);
 }
 
 bool blob_forget_has(struct blob_store *store, const struct id128 *job)
@@ -41,6 +49,7 @@ enum blob_status blob_forget_condemn(struct blob_store *store, uint32_t account,
     (void)sqlite3_bind_int64(statement, 3, now_s);
     status = blob_store_run(store, statement);
     status = status == BLOB_OK ? blob_store_use(store, account, -(int64_t)size) : status;
+    status = status == BLOB_OK ? blob_store_note_owner(store, account, hash, size, now_s) : status;
     *ret_bytes = status == BLOB_OK ? size : 0;
     return status;
 }
@@ -64,9 +73,11 @@ enum blob_status blob_forget_spare(struct blob_store *store, uint32_t account,
         return status;
     }
     status = blob_store_size(store, hash, &size);
-    return status == BLOB_OK          ? blob_store_use(store, account, (int64_t)size)
-           : status == BLOB_NOT_FOUND ? BLOB_OK
-                                      : status;
+    if (status != BLOB_OK) {
+        return status == BLOB_NOT_FOUND ? BLOB_OK : status;
+    }
+    status = blob_store_use(store, account, (int64_t)size);
+    return status == BLOB_OK ? blob_store_note_owner(store, account, hash, size, 0) : status;
 }
 
 enum blob_status blob_forget_remove(struct blob_store *store, uint32_t account,
@@ -84,6 +95,7 @@ enum blob_status blob_forget_remove(struct blob_store *store, uint32_t account,
         status = blob_store_change(store, DISOWN, account, hash);
     }
     status = status == BLOB_OK ? blob_store_drop_unowned(store, hash) : status;
+    status = status == BLOB_OK ? blob_store_note_disowned(store, account, hash) : status;
     if (status == BLOB_OK && blob_store_find(store, hash) == BLOB_NOT_FOUND) {
         *ret_bytes = size;
     }

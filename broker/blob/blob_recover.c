@@ -41,7 +41,7 @@ static bool name_all(struct recovery *recovery, const struct exchange *exchange)
             return false;
         }
     }
-    return exchange_each_held(exchange, name_held, recovery);
+    return exchange == NULL || exchange_each_held(exchange, name_held, recovery);
 }
 
 bool blob_recover(struct blob_store *store, const char *database, const struct exchange *exchange,

@@ -12,7 +12,8 @@
 
 #include <stdbool.h>
 
-/* Returns false with a problem when memory is short, or when the ledger or the store fails. */
+/* `exchange` is NULL for the results in the ledger alone. Returns false with a problem when memory
+ * is short, or when the ledger or the store fails. */
 bool blob_recover(struct blob_store *store, const char *database, const struct exchange *exchange,
                   struct problem *ret_problem);
 

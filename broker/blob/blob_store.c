@@ -4,6 +4,7 @@
 #include "broker/blob/blob_damage.h"
 #include "broker/blob/blob_leftovers.h"
 #include "broker/blob/blob_store_internal.h"
+#include "broker/copies/copy_log.h"
 #include "ledger/store/sqlite_code.h"
 #include "ledger/store/wal.h"
 #include "runtime/hasher.h"
@@ -114,7 +115,7 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
         "STRICT;"
         /* Owners are found by hash, too, so that blobs without an owner go. */
         "CREATE INDEX IF NOT EXISTS owner_hash ON owner (hash);" BLOB_DAMAGE_SCHEMA
-            BLOB_PENDING_SCHEMA BLOB_FORGET_SCHEMA;
+            BLOB_PENDING_SCHEMA BLOB_FORGET_SCHEMA COPY_LOG_SCHEMA;
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof path, "%s/blobs.db", store->folder);
     if (!wal_renew(path, ret_problem)) {
@@ -131,7 +132,9 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
     store->damage = good ? blob_damage_create(store->database) : NULL;
     store->pending = good ? blob_pending_create(store->database) : NULL;
     store->leftovers = good ? blob_leftovers_create(store->database, store->folder) : NULL;
-    if (store->damage == NULL || store->pending == NULL || store->leftovers == NULL) {
+    store->copies = good ? copy_log_create(store->database) : NULL;
+    if (store->damage == NULL || store->pending == NULL || store->leftovers == NULL ||
+        store->copies == NULL) {
         problem_set(ret_problem, "%s: %s%s", path, sqlite3_errmsg(store->database),
                     sqlite_could_not(store->database)
                         ? ". " PROBLEM_TRY_AGAIN
@@ -203,6 +206,7 @@ void blob_store_close(struct blob_store **self)
         blob_damage_destroy(&store->damage);
         blob_pending_destroy(&store->pending);
         blob_leftovers_destroy(&store->leftovers);
+        copy_log_destroy(&store->copies);
         (void)sqlite3_close(store->database); /* committed data is safe either way */
         hasher_destroy(&store->hasher);
         free(store);
@@ -244,6 +248,7 @@ enum blob_status blob_store_commit(struct blob_store *store)
         blob_store_undo(store);
     } else {
         blob_leftovers_committed(store->leftovers);
+        copy_log_committed(store->copies);
     }
     if (status == BLOB_OK && wal_checkpoint_when_due(&store->wal) != SQLITE_OK) {
         (void)blob_store_sqlite_failed(store);
@@ -259,6 +264,7 @@ void blob_store_undo(struct blob_store *store)
         (void)blob_store_run(store, blob_store_fresh(store, ROLLBACK));
     }
     blob_leftovers_rolled_back(store->leftovers);
+    copy_log_rolled_back(store->copies);
     (void)blob_pending_reload(store->pending); /* after a failure it holds less than it could */
 }
 
@@ -394,6 +400,9 @@ enum blob_status blob_store_may_read(struct blob_store *store, uint32_t account,
 enum blob_status blob_store_is_stored_by(struct blob_store *store, uint32_t account,
                                          const struct blob_lease *lease, const struct hash32 *hash)
 {
+    if (account == BLOB_NOBODY) {
+        return blob_store_find(store, hash);
+    }
     enum blob_status status = blob_store_owns(store, account, hash);
     return status == BLOB_NOT_FOUND && lease != NULL
                ? blob_store_of_pending(store,
@@ -456,6 +465,11 @@ enum blob_sweep blob_store_sweep(struct blob_store *store, size_t *ret_removed)
 {
     assert(sqlite3_get_autocommit(store->database)); /* a rollback could bring a row back */
     return blob_leftovers_sweep(store->leftovers, ret_removed);
+}
+
+struct copy_log *blob_store_copies(struct blob_store *store)
+{
+    return store->copies;
 }
 
 size_t blob_store_holdings(const struct blob_store *store)

@@ -8,6 +8,7 @@
  *                         lost(hash, looks): broker/blob/blob_damage.h
  *                         condemned(account, hash, since_s), forgotten(job, account, ...):
  *                         broker/blob/blob_forget.h
+ *                         copy, copy_meta: broker/copies/copy_log.h
  *   blobs/ab/abcd...      blobs over BLOB_ROW_BYTES, named by their hash
  *   blobs/partial/        uploads in progress; emptied at start, because nothing was promised
  *
@@ -56,6 +57,10 @@ enum blob_status {
 };
 
 struct blob_store;
+struct copy_log;
+
+/* The account that stands for no owner: bytes that another broker sends are stored as they are. */
+#define BLOB_NOBODY UINT32_MAX
 
 struct blob_store_config {
     const char *folder;
@@ -183,6 +188,14 @@ enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *
 enum blob_status blob_store_usage(struct blob_store *store, uint32_t account, int64_t *ret_bytes);
 /* Drops uploads that have been idle for BLOB_PARTIAL_IDLE_S. */
 void blob_store_expire(struct blob_store *store, int64_t now_ns);
+/* These two come between begin and commit. They add and remove one blob that a provider has stored
+ * for a job, whatever the caps of its lease. A repeated call changes nothing. */
+enum blob_status blob_store_hold(struct blob_store *store, const struct blob_holder *holder,
+                                 uint32_t account, const struct hash32 *hash, uint64_t size);
+enum blob_status blob_store_release(struct blob_store *store, const struct blob_holder *holder,
+                                    const struct hash32 *hash);
+/* Returns the log of changes for other brokers (broker/copies/copy_log.h), which the store owns. */
+struct copy_log *blob_store_copies(struct blob_store *store);
 const char *blob_store_error(const struct blob_store *store);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "broker/blob/blob_damage.h"
 #include "broker/blob/blob_leftovers.h"
+#include "broker/copies/copy_log.h"
 #include "ledger/store/wal.h"
 #include "runtime/hasher.h"
 #include "runtime/stamp.h"
@@ -71,6 +72,7 @@ struct blob_store {
     struct blob_damage *damage;
     struct blob_pending *pending;
     struct blob_leftovers *leftovers;
+    struct copy_log *copies;
     struct partial partials[BLOB_PARTIALS_MAX];
     struct hashed_file {
         struct hash32 hash;
@@ -122,6 +124,12 @@ static inline void blob_store_bind_hash(sqlite3_stmt *statement, int at, const s
 {
     (void)sqlite3_bind_blob(statement, at, hash->bytes, sizeof hash->bytes, SQLITE_STATIC);
 }
+
+/* Notes in the log of changes who owns the blob, and since when it is condemned (0: it is not). */
+enum blob_status blob_store_note_owner(struct blob_store *store, uint32_t account,
+                                       const struct hash32 *hash, uint64_t size, int64_t since_s);
+enum blob_status blob_store_note_disowned(struct blob_store *store, uint32_t account,
+                                          const struct hash32 *hash);
 
 /* Returns what is known of a blob's file. */
 enum blob_health blob_store_health(struct blob_store *store, const struct hash32 *hash);

@@ -4,6 +4,7 @@
 #include "broker/blob/blob_damage.h"
 #include "broker/blob/blob_leftovers.h"
 #include "broker/blob/blob_store_internal.h"
+#include "broker/copies/copy_log.h"
 
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -25,6 +26,46 @@ enum blob_status blob_store_use(struct blob_store *store, uint32_t account, int6
     return blob_store_run(store, statement);
 }
 
+static enum blob_status note(struct blob_store *store, enum copy_kind kind,
+                             const struct copy_facts *facts)
+{
+    return copy_log_note(store->copies, kind, facts) ? BLOB_OK : blob_store_sqlite_failed(store);
+}
+
+enum blob_status blob_store_note_owner(struct blob_store *store, uint32_t account,
+                                       const struct hash32 *hash, uint64_t size, int64_t since_s)
+{
+    const struct copy_facts facts = {
+        .account = account, .hash = *hash, .size = size, .since_s = since_s};
+    return note(store, COPY_OWNER, &facts);
+}
+
+enum blob_status blob_store_note_disowned(struct blob_store *store, uint32_t account,
+                                          const struct hash32 *hash)
+{
+    const struct copy_facts facts = {.account = account, .hash = *hash, .is_gone = true};
+    return note(store, COPY_OWNER, &facts);
+}
+
+static enum blob_status note_pending(struct blob_store *store, const struct blob_holder *holder,
+                                     uint32_t account, const struct hash32 *hash, uint64_t size)
+{
+    const struct copy_facts facts = {.provider = holder->provider,
+                                     .job = holder->job,
+                                     .account = account,
+                                     .hash = *hash,
+                                     .size = size};
+    return note(store, COPY_PENDING, &facts);
+}
+
+static enum blob_status note_released(struct blob_store *store, const struct blob_holder *holder,
+                                      const struct hash32 *hash)
+{
+    const struct copy_facts facts = {
+        .provider = holder->provider, .job = holder->job, .hash = *hash, .is_gone = true};
+    return note(store, COPY_PENDING, &facts);
+}
+
 /* Makes the account an owner of the blob. An account that forgot the blob, and owns it again, keeps
  * it (SPARE). */
 static enum blob_status own(struct blob_store *store, uint32_t account, const struct hash32 *hash,
@@ -32,7 +73,21 @@ static enum blob_status own(struct blob_store *store, uint32_t account, const st
 {
     enum blob_status status = blob_store_change(store, OWN, account, hash);
     status = status == BLOB_OK ? blob_store_change(store, SPARE, account, hash) : status;
-    return status == BLOB_OK ? blob_store_use(store, account, (int64_t)size) : status;
+    status = status == BLOB_OK ? blob_store_use(store, account, (int64_t)size) : status;
+    return status == BLOB_OK ? blob_store_note_owner(store, account, hash, size, 0) : status;
+}
+
+/* Notes once more who has the blob, so that brokers that lack its bytes take them now. */
+static enum blob_status note_again(struct blob_store *store, uint32_t account,
+                                   const struct blob_lease *lease, const struct hash32 *hash,
+                                   uint64_t size)
+{
+    if (account == BLOB_NOBODY) {
+        return BLOB_OK;
+    }
+    return lease != NULL && blob_store_owns(store, account, hash) == BLOB_NOT_FOUND
+               ? note_pending(store, &lease->holder, account, hash, size)
+               : blob_store_note_owner(store, account, hash, size, 0);
 }
 
 enum blob_status blob_store_insert(struct blob_store *store, uint32_t account,
@@ -57,11 +112,38 @@ enum blob_status blob_store_insert(struct blob_store *store, uint32_t account,
         return status;
     }
     status = blob_store_is_stored_by(store, account, lease, hash);
+    if (status == BLOB_OK && was_lost) {
+        return note_again(store, account, lease, hash, size);
+    }
     if (status == BLOB_NOT_FOUND && lease != NULL) {
-        return blob_store_of_pending(
-            store, blob_pending_add(store->pending, &lease->holder, account, hash, size));
+        return blob_store_hold(store, &lease->holder, account, hash, size);
     }
     return status == BLOB_NOT_FOUND ? own(store, account, hash, size) : status;
+}
+
+enum blob_status blob_store_hold(struct blob_store *store, const struct blob_holder *holder,
+                                 uint32_t account, const struct hash32 *hash, uint64_t size)
+{
+    enum blob_status status =
+        blob_store_of_pending(store, blob_pending_has(store->pending, holder, hash));
+    if (status != BLOB_NOT_FOUND) {
+        return status;
+    }
+    status =
+        blob_store_of_pending(store, blob_pending_add(store->pending, holder, account, hash, size));
+    return status == BLOB_OK ? note_pending(store, holder, account, hash, size) : status;
+}
+
+enum blob_status blob_store_release(struct blob_store *store, const struct blob_holder *holder,
+                                    const struct hash32 *hash)
+{
+    uint32_t account;
+    uint64_t size;
+    enum blob_status status = blob_store_of_pending(
+        store, blob_pending_take(store->pending, holder, hash, &account, &size));
+    status = status == BLOB_OK ? blob_store_drop_unowned(store, hash) : status;
+    status = status == BLOB_OK ? note_released(store, holder, hash) : status;
+    return status == BLOB_NOT_FOUND ? BLOB_OK : status;
 }
 
 enum blob_status blob_store_name(struct blob_store *store, const struct blob_holder *holder,
@@ -74,6 +156,8 @@ enum blob_status blob_store_name(struct blob_store *store, const struct blob_hol
     if (status == BLOB_OK) {
         status = blob_store_owns(store, account, hash);
         status = status == BLOB_NOT_FOUND ? own(store, account, hash, size) : status;
+        /* The new owner is noted first, so that no broker drops the bytes in between. */
+        status = status == BLOB_OK ? note_released(store, holder, hash) : status;
     }
     /* A blob that is not pending has an owner already, or is not stored. */
     return status == BLOB_NOT_FOUND ? BLOB_OK : status;
@@ -150,14 +234,8 @@ enum blob_status blob_store_drop(struct blob_store *store, const struct blob_hol
     enum blob_status status = BLOB_OK;
     for (size_t i = 0; i < most && status == BLOB_OK; i++) {
         struct hash32 hash;
-        uint32_t account;
-        uint64_t size;
         status = blob_store_of_pending(store, blob_pending_any(store->pending, holder, &hash));
-        if (status == BLOB_OK) {
-            status = blob_store_of_pending(
-                store, blob_pending_take(store->pending, holder, &hash, &account, &size));
-        }
-        status = status == BLOB_OK ? blob_store_drop_unowned(store, &hash) : status;
+        status = status == BLOB_OK ? blob_store_release(store, holder, &hash) : status;
     }
     return status == BLOB_NOT_FOUND ? BLOB_OK : status;
 }

@@ -265,6 +265,18 @@ struct outgoing *outgoing_reject_reason(uint64_t session, const struct id128 *id
     return say_reject(session, id, code, field, 0, 0, text);
 }
 
+struct outgoing *outgoing_not_copied(const struct id128 *id, unsigned copies, const char *who)
+{
+    char text[LIMIT_TEXT_BYTES];
+    char shown[LIMIT_TEXT_BYTES / 2];
+    text_printable(who, strlen(who), shown, sizeof shown);
+    (void)snprintf(text, sizeof text,
+                   "copies: the file is on the leading broker and has to be on %u brokers: %s. Try "
+                   "again; the operator can start the brokers that are away.",
+                   copies, shown);
+    return say_reject(0, id, REJECT_UNAVAILABLE, "copies", 1, copies, text);
+}
+
 struct outgoing *outgoing_reject_value(uint64_t session, const struct id128 *id,
                                        enum reject_code code, bool is_of_parts,
                                        const struct value *value, int64_t limit_micro)

@@ -95,6 +95,9 @@ struct outgoing *outgoing_no_quorum(const struct request *request, struct quorum
 /* The same for a command that is applied already, and may be done later. */
 struct outgoing *outgoing_unsettled(uint64_t session, const struct id128 *id,
                                     struct quorum_note *note, int64_t now_ns);
+/* Returns a refusal of a put that `copies` brokers did not confirm in time; `who` says which are
+ * silent. */
+struct outgoing *outgoing_not_copied(const struct id128 *id, unsigned copies, const char *who);
 /* Returns a refusal because of a freeze or a halt, with the operator's reason; NULL: none. */
 struct outgoing *outgoing_reject_reason(uint64_t session, const struct id128 *id,
                                         enum reject_code code, const char *field,

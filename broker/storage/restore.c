@@ -428,6 +428,9 @@ static bool check_blobs(struct restore *restore, struct problem *ret_problem)
         }
     }
     (void)sqlite3_finalize(rows); /* repeats the step's code */
+    if (forgets) { /* the log names what is left out now; an older blobs.db has none */
+        (void)sqlite3_exec(database, "DELETE FROM copy; DELETE FROM copy_meta", NULL, NULL, NULL);
+    }
     if (good && (step != SQLITE_DONE || (forgets && !backup_removed_forget_owners(database)) ||
                  sqlite3_exec(database, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)) {
         problem_set(ret_problem, "%s: %s", path, sqlite3_errmsg(database));

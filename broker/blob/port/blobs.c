@@ -37,6 +37,9 @@ static bool decode(struct blobs *blobs, struct asked *asked)
 {
     enum message_type type = (enum message_type)asked->envelope.type;
     unsigned roles = message_roles(type);
+    if (type == MESSAGE_BLOB_FEED && blobs_is_peer(blobs, asked->account)) {
+        roles = asked->account->roles;
+    }
     if (roles == 0 || !message_is_of_blobs(type)) {
         blobs_refuse(blobs, asked, REJECT_TYPE, "type", asked->envelope.type, 0);
         return false;
@@ -85,6 +88,8 @@ static bool dispatch(struct blobs *blobs, struct asked *asked)
         return blobs_put(blobs, asked, (const void *)asked->body);
     case MESSAGE_BLOB_GET:
         return blobs_get(blobs, asked, (const void *)asked->body);
+    case MESSAGE_BLOB_FEED:
+        return blobs_feed(blobs, asked, (const void *)asked->body);
     default:
         blobs_refuse(blobs, asked, REJECT_TYPE, "type", asked->envelope.type, 0);
         return true;
@@ -169,13 +174,15 @@ static void receive(struct blobs *blobs, const struct router_message *message)
     blobs_learn(blobs);
     struct asked asked = {.message = *message,
                           .is_local = router_is_local(blobs->config.router),
-                          .account =
-                              directory_transport(blobs->config.directory, &message->client)};
+                          .account = blobs_sender(blobs, &message->client)};
     if (asked.account == NULL) {
         return; /* unknown keys get no answer here */
     }
     int64_t now_ns = clock_monotonic_ns();
-    struct allowance *allowance = allowance_list_of(&blobs->allowances, asked.account->number);
+    struct allowance *allowance =
+        blobs_is_peer(blobs, asked.account)
+            ? NULL /* it has no number of its own */
+            : allowance_list_of(&blobs->allowances, asked.account->number);
     if (allowance != NULL && !allowance_take(allowance, BLOBS_RATE, now_ns)) {
         if (allowance_tell(allowance, now_ns) &&
             envelope_read(message->bytes, message->length, LIMIT_BLOB_MESSAGE_BYTES,
@@ -247,7 +254,7 @@ static void answer_batch(struct blobs *blobs)
             break;
         }
         struct asked *asked = (struct asked *)(void *)turn; /* its first member */
-        asked->account = directory_transport(blobs->config.directory, &asked->message.client);
+        asked->account = blobs_sender(blobs, &asked->message.client);
         blobs->steps = 0;
         is_answered = asked->account == NULL || dispatch(blobs, asked);
         turns_charge(&blobs->turns, turn->account, blobs->steps, now_ns);
@@ -270,7 +277,7 @@ static void answer_batch(struct blobs *blobs)
 static long waits_ms(struct blobs *blobs)
 {
     if (blobs->turns.count == 0) {
-        return blobs->paused_count > 0 ? BLOBS_RESUME_MS : EXPIRE_MS;
+        return blobs_copies_wait_ms(blobs, blobs->paused_count > 0 ? BLOBS_RESUME_MS : EXPIRE_MS);
     }
     return turns_first(&blobs->turns, clock_monotonic_ns()) == NULL ? 1 : 0;
 }
@@ -307,6 +314,7 @@ static void *run(void *argument)
         resume_senders(blobs, clock_monotonic_ns());
         blobs_end_streams(blobs);
         blobs_end_checks(blobs);
+        blobs_copies_serve(blobs);
         int64_t now_ns = clock_monotonic_ns();
         if (blobs->named_hashes >= BLOBS_NAMES_MAX) {
             (void)blobs_write_names(blobs);
@@ -319,6 +327,7 @@ static void *run(void *argument)
                 blobs_drop_unnamed(blobs, now_ns);
             }
             blobs_sweep(blobs);
+            blobs_copies_trim(blobs);
             next_expiry_ns = now_ns + EXPIRE_MS * NS_PER_MS;
             yields = yields || yield_to_orders();
         }
@@ -339,8 +348,8 @@ struct blobs *blobs_start(const struct blobs_config *config)
     blobs->buffer = malloc(LIMIT_BLOB_MESSAGE_BYTES);
     blobs->streams = upload_streams_create(config->reserve);
     blobs->checks = blob_checks_create();
-    if (blobs->buffer == NULL || blobs->streams == NULL || blobs->checks == NULL ||
-        pthread_create(&blobs->thread, NULL, run, blobs) != 0) {
+    if (!blobs_copies_start(blobs) || blobs->buffer == NULL || blobs->streams == NULL ||
+        blobs->checks == NULL || pthread_create(&blobs->thread, NULL, run, blobs) != 0) {
         fatal("the blob port cannot start: out of memory or threads");
     }
     return blobs;
@@ -355,6 +364,7 @@ void blobs_stop(struct blobs **self)
         for (struct turn *turn; (turn = turns_take_any(&blobs->turns)) != NULL;) {
             asked_free((struct asked *)(void *)turn);
         }
+        blobs_copies_stop(blobs);
         blob_tickets_fini(&blobs->tickets);
         upload_streams_destroy(&blobs->streams); /* they write to files of the store */
         blob_checks_destroy(&blobs->checks);

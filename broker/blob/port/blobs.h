@@ -72,6 +72,15 @@ enum {
     BLOBS_SEND_SHARED_BYTES = 2 << 20,
     BLOBS_SEND_ALONE_BYTES = 4 * 12 * (1 << 20),
     BLOBS_BEHIND_MS = 100,
+
+    /* Answers that wait for other brokers. One more put is BUSY. */
+    BLOBS_PROMISES_MAX = 4096,
+    /* A put is refused after it waited so long. A client gives a silent connection up after 5 s. */
+    BLOBS_PROMISE_MS = 3000,
+    BLOBS_FEED_BYTES = 1 << 20, /* data of small blobs in one BlobChanges */
+    /* A new leader says for so long that it does not know, where it would say that a blob is not
+     * there: brokers that followed the former leader may bring what it lacks. */
+    BLOBS_YOUNG_MS = 5000,
 };
 #define BLOBS_THREAD "blobs"
 #define BLOBS_IO_THREAD "ZMQbg/IO/1" /* as libzmq calls it */
@@ -91,6 +100,10 @@ struct blobs_config {
     struct logtime *clock;              /* shared */
     struct refusals *refusals;          /* what members are refused is noted there */
     int64_t quota_bytes, size_bytes;    /* as the store has them: for refusals */
+    /* The market's own connection key: whoever has it is another broker. NULL: no cluster. */
+    const struct key32 *self;
+    unsigned copies;      /* brokers that have a blob before its put is answered */
+    const char *database; /* the ledger, which says what results have named; borrowed */
 };
 
 struct blobs *blobs_start(const struct blobs_config *config); /* the process ends when that fails */

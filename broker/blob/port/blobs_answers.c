@@ -39,6 +39,14 @@ struct outgoing *blobs_checked(struct outgoing *outgoing)
     return outgoing;
 }
 
+void blobs_send_to(struct blobs *blobs, const struct claim *to, struct outgoing *outgoing)
+{
+    outgoing = blobs_checked(outgoing);
+    outgoing->id = to->id;
+    send(blobs, &to->route, &to->client, to->session, outgoing);
+    outgoing_destroy(&outgoing);
+}
+
 void blobs_reply(struct blobs *blobs, const struct asked *asked, struct outgoing *outgoing)
 {
     outgoing = blobs_checked(outgoing);
@@ -49,7 +57,7 @@ void blobs_reply(struct blobs *blobs, const struct asked *asked, struct outgoing
 
 void blobs_note_refused(struct blobs *blobs, const struct asked *asked, enum reject_code code)
 {
-    if (asked->account != NULL) {
+    if (asked->account != NULL && !blobs_is_peer(blobs, asked->account)) {
         refusals_note(blobs->config.refusals, asked->account->number, code,
                       (enum message_type)asked->envelope.type);
     }
@@ -79,8 +87,17 @@ void blobs_end_batch(struct blobs *blobs)
     if (status == BLOB_FAILED) {
         fatal("blobs could not be committed: %s; stopped", blob_store_error(blobs->config.store));
     }
+    const bool are_copied = blobs_are_copied(blobs);
     for (size_t i = 0; i < blobs->answer_count; i++) {
         struct answer *answer = &blobs->answers[i];
+        if (status == BLOB_OK && answer->is_promise && !are_copied) {
+            const struct claim to = {.route = answer->route,
+                                     .client = answer->client,
+                                     .session = answer->session,
+                                     .id = answer->outgoing->id};
+            blobs_promise(blobs, &to, answer->outgoing);
+            continue;
+        }
         if (status != BLOB_OK) {
             struct id128 id = answer->outgoing->id;
             outgoing_destroy(&answer->outgoing);
@@ -109,6 +126,14 @@ void blobs_hold_answer(struct blobs *blobs, const struct claim *to, struct outgo
     outgoing->id = to->id;
     blobs->answers[blobs->answer_count++] = (struct answer){
         .route = to->route, .client = to->client, .session = to->session, .outgoing = outgoing};
+}
+
+void blobs_make_promise(struct blobs *blobs)
+{
+    assert(blobs->answer_count > 0);
+    struct answer *answer = &blobs->answers[blobs->answer_count - 1];
+    answer->is_promise =
+        blobs->config.self == NULL || !key32_equal(&answer->client, blobs->config.self);
 }
 
 struct claim blobs_claim_of(const struct asked *asked)

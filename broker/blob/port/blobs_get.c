@@ -121,6 +121,10 @@ bool blobs_get(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobG
     if (blobs_owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
         readable = blobs_may_read(blobs, asked, owner, served, &hash);
     }
+    if (readable == BLOB_NOT_FOUND && blobs_copies_may_bring(blobs, asked, &hash, false)) {
+        blobs_refuse(blobs, asked, REJECT_UNAVAILABLE, "", 0, 0);
+        return true;
+    }
     if (readable == BLOB_NOT_FOUND) {
         blobs_refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
         return true;

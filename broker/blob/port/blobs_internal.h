@@ -8,6 +8,7 @@
 #include "broker/blob/port/blob_ticket.h"
 #include "broker/blob/port/turns.h"
 #include "broker/blob/port/upload_stream.h"
+#include "broker/copies/copy_peers.h"
 #include "broker/core/outgoing.h"
 #include "broker/gateway/allowance.h"
 #include "protocol/codec.h"
@@ -29,6 +30,7 @@ struct answer { /* to a put, held back until the commit */
     struct key32 client;
     uint64_t session;
     struct outgoing *outgoing;
+    bool is_promise; /* it says that a blob is stored */
 };
 
 struct claim { /* a put whose bytes come through a stream: answered when they are here */
@@ -37,6 +39,27 @@ struct claim { /* a put whose bytes come through a stream: answered when they ar
     struct key32 client;
     uint64_t session;
     struct id128 id;
+};
+
+/* The blob port keeps this about the brokers that follow (blobs_copies.c). */
+struct copying {
+    struct directory_account peer; /* stands for every other broker of the market */
+    struct copy_peers peers;
+    struct feed { /* a question that waits for news */
+        bool waits;
+        struct claim to;
+        uint64_t after, until;
+        int64_t due_ns;
+    } feeds[COPY_PEERS_MAX];
+    struct promise { /* an answer that other brokers have to confirm */
+        uint64_t version;
+        int64_t due_ns;
+        struct claim to;
+        struct outgoing *outgoing;
+    } * promises; /* BLOBS_PROMISES_MAX */
+    size_t promise_count;
+    struct hash32 wanted_after; /* the wants of the next answer have higher hashes */
+    int64_t began_ns, next_warning_ns;
 };
 
 struct blobs {
@@ -77,6 +100,8 @@ struct blobs {
         struct id128 job;
         int64_t until_ns; /* 0: free */
     } lenders[BLOBS_KEEPERS_MAX];
+    struct copying copying;
+    bool has_unread; /* a blob was found lost, which other brokers may have */
 };
 
 struct asked { /* one message with its sender, from when it comes until it is answered */
@@ -116,7 +141,11 @@ void blobs_end_batch(struct blobs *blobs);
 /* Keeps an answer until the commit; takes it over. */
 void blobs_hold_answer(struct blobs *blobs, const struct claim *to, struct outgoing *outgoing);
 void blobs_hold_back(struct blobs *blobs, const struct asked *asked, struct outgoing *outgoing);
+/* Marks the answer that was kept last as a promise that a blob is stored. */
+void blobs_make_promise(struct blobs *blobs);
 struct claim blobs_claim_of(const struct asked *asked);
+/* Sends an answer, and destroys it. */
+void blobs_send_to(struct blobs *blobs, const struct claim *to, struct outgoing *outgoing);
 /* Returns true when other accounts asked just now. */
 bool blobs_others_ask(const struct blobs *blobs, uint32_t account, int64_t now_ns);
 
@@ -150,6 +179,30 @@ void blobs_end_checks(struct blobs *blobs);
 /* Answers which lost blobs are wanted again from a sender that may have their files. */
 void blobs_tell_lost(struct blobs *blobs, const struct asked *asked, uint32_t owner,
                      struct blob_access_job *served);
+
+/* ---------------------------------------------------------------- blobs_copies.c */
+
+bool blobs_copies_start(struct blobs *blobs); /* false: memory is short */
+void blobs_copies_stop(struct blobs *blobs);
+/* Returns the account of a sender: its own, or that of another broker; NULL: a stranger. */
+const struct directory_account *blobs_sender(const struct blobs *blobs, const struct key32 *key);
+bool blobs_is_peer(const struct blobs *blobs, const struct directory_account *account);
+/* Returns true when other brokers have all that is committed, or none have to. */
+bool blobs_are_copied(const struct blobs *blobs);
+/* Keeps a promise until other brokers have what is committed by now. Takes the answer over. */
+void blobs_promise(struct blobs *blobs, const struct claim *to, struct outgoing *outgoing);
+/* Answers a question of another broker, or lets it wait for news. */
+bool blobs_feed(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobFeed *body);
+/* Sends news to those that wait, and refuses promises that waited too long. */
+void blobs_copies_serve(struct blobs *blobs);
+/* Forgets what is gone for long, from time to time. */
+void blobs_copies_trim(struct blobs *blobs);
+/* Returns how long the thread may wait for messages, at most `most_ms`. */
+long blobs_copies_wait_ms(const struct blobs *blobs, long most_ms);
+/* Returns true when another broker than the sender may still bring the blob. `is_known`: the blob
+ * has a row. */
+bool blobs_copies_may_bring(const struct blobs *blobs, const struct asked *asked,
+                            const struct hash32 *hash, bool is_known);
 
 /* ------------------------------------------------- blobs_put.c and blobs_get.c: the messages */
 

@@ -26,6 +26,7 @@ void blobs_log_unread(struct blobs *blobs, const struct hash32 *hash)
 {
     struct unread *told = unread_of(blobs, hash);
     int64_t now_ns = clock_monotonic_ns();
+    blobs->has_unread = true;
     if (now_ns >= told->until_ns || !hash32_equal(&told->hash, hash)) {
         *told = (struct unread){.hash = *hash, .until_ns = now_ns + UNREAD_QUIET_NS};
         log_error("a blob could not be read: %s", blob_store_error(blobs->config.store));
@@ -106,8 +107,8 @@ void blobs_refuse_unread(struct blobs *blobs, const struct asked *asked, enum bl
     blobs_log_unread(blobs, hash);
     blobs_end_batch(blobs); /* the loss is durable before a result may speak of it (outputs.h) */
     outputs_ungiven(blobs->config.outputs, hash);
-    const bool is_gone =
-        status == BLOB_LOST && !may_come_back(blobs, owner, asked->account->number, hash);
+    const bool is_gone = status == BLOB_LOST && !blobs_copies_may_bring(blobs, asked, hash, true) &&
+                         !may_come_back(blobs, owner, asked->account->number, hash);
     const enum reject_code code = is_gone ? REJECT_NOT_FOUND : REJECT_UNAVAILABLE;
     blobs_refuse(blobs, asked, code, is_gone ? "hash" : "", 0, 0);
 }

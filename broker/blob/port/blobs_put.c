@@ -56,7 +56,14 @@ bool blobs_have(struct blobs *blobs, struct asked *asked, const Bourse__V1__Blob
     Bourse__V1__BlobMissing answer = BOURSE__V1__BLOB_MISSING__INIT;
     answer.n_hashes = asked->missing_count;
     answer.hashes = asked->missing;
-    blobs_reply(blobs, asked, outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_MISSING, &answer.base));
+    struct outgoing *reply = outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_MISSING, &answer.base);
+    const struct claim to = blobs_claim_of(asked);
+    if (answer.n_hashes == body->n_hashes || blobs_is_peer(blobs, asked->account) ||
+        blobs_are_copied(blobs)) {
+        blobs_send_to(blobs, &to, reply);
+    } else {
+        blobs_promise(blobs, &to, reply); /* the others may be on this disk alone */
+    }
     return true;
 }
 
@@ -202,6 +209,9 @@ void blobs_end_streams(struct blobs *blobs)
                                         : outgoing_reject(0, &claim->id, REJECT_BLOB_OFFSET,
                                                           "offset", 0, (int64_t)end.size));
         }
+        if (claim->is_made && status == BLOB_OK) {
+            blobs_make_promise(blobs);
+        }
         claim->is_made = false;
     }
     blobs_end_batch(blobs);
@@ -211,8 +221,15 @@ bool blobs_put(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobP
 {
     uint32_t owner;
     struct blob_access_job *served;
+    const struct hash32 hash = codec_hash(body->hash);
     if (!blobs_owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
         blobs_refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
+        return true;
+    }
+    if (blobs_is_peer(blobs, asked->account) &&
+        blob_store_find(blobs->config.store, &hash) == BLOB_NOT_FOUND) {
+        /* Another broker brings back what is lost, and nothing else. */
+        blobs_refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
         return true;
     }
     if (disk_reserve_state(blobs->config.reserve) != DISK_RESERVE_UNUSED) {
@@ -255,5 +272,8 @@ bool blobs_put(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobP
         return false;
     }
     blobs_hold_back(blobs, asked, stored_answer(&chunk.hash, stored, is_complete, NULL));
+    if (is_complete) {
+        blobs_make_promise(blobs);
+    }
     return true;
 }

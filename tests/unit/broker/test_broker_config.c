@@ -69,6 +69,16 @@ START_TEST(a_broker_of_a_cluster_has_a_rank)
                   problem.text);
     ck_assert_uint_eq(config.cluster_rank, 9);
     ck_assert_str_eq(config.cluster_address, "tcp://b.example:4770");
+    ck_assert_uint_eq(config.cluster_copies, 1);
+    ck_assert_msg(parse(ON_ETCD "cluster: {rank: 9, copies: 2}\nlisten: tcp://127.0.0.1:1\n"
+                                "blob_listen: tcp://127.0.0.1:2\naddresses:\n"
+                                "  - {control: 'tcp://a.example:1', blobs: 'tcp://a.example:2'}\n"
+                                "  - {control: 'tcp://b.example:1', blobs: 'tcp://b.example:2'}\n"),
+                  "%s", problem.text);
+    ck_assert_uint_eq(config.cluster_copies, 2);
+    ck_refused(ON_ETCD "cluster: {rank: 9, copies: 2}\n", "addresses");
+    ck_refused(ON_ETCD "cluster: {rank: 9, copies: 0}\n", "copies");
+    ck_refused(ON_ETCD "cluster: {rank: 9, copies: 6}\n", "copies");
     ck_refused("cluster: {rank: 1}\n", "journal.etcd");
     ck_refused(ON_ETCD "cluster: {rank: 10}\n", "rank");
     ck_refused(ON_ETCD "cluster: {address: 'tcp://b.example:4770'}\n", "rank");

@@ -8,7 +8,7 @@
  *                                                   the first BATCH images, RUNS times
  *
  * `run` prints one JSON value. `open_ms` is from loading the library to the open model, `ms` the
- * median of the runs, and `whole_ms` everything. Images are in memory, and outputs are dropped. */
+ * mean of the runs, and `whole_ms` everything. Images are in memory, and outputs are dropped. */
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "formats/npy.h"
@@ -135,13 +135,6 @@ static int make(const char *name, const char *folder, uint32_t images, uint64_t 
 
 /* ---------------------------------------------------------------- run */
 
-static int compare(const void *a, const void *b)
-{
-    const double left = *(const double *)a;
-    const double right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
 static double ms_since(int64_t start_ns)
 {
     return (double)(clock_monotonic_ns() - start_ns) / 1e6;
@@ -151,7 +144,6 @@ struct running {
     struct onnx_engine engine;
     void *session;
     struct onnx_array input;
-    double ms[RUNS_MOST];
 };
 
 static bool open_all(struct running *running, const char *library, const char *folder,
@@ -192,20 +184,18 @@ static int run(const char *library, const char *folder, uint32_t batch, uint32_t
     const double open_ms = ms_since(start_ns);
     for (uint32_t i = 0; i < runs; i++) {
         struct onnx_array output = {.bytes = NULL};
-        const int64_t run_ns = clock_monotonic_ns();
         if (running.engine.run(running.session, &running.input, &output, &problem) !=
             ONNX_ENGINE_OK) {
             return fail(problem.text);
         }
-        running.ms[i] = ms_since(run_ns);
         onnx_array_release(&output);
     }
     const double whole_ms = ms_since(start_ns);
-    qsort(running.ms, runs, sizeof *running.ms, compare);
     (void)getrusage(RUSAGE_SELF, &usage);
     (void)printf("{\"engine\":\"%s\",\"open_ms\":%.1f,\"ms\":%.3f,\"whole_ms\":%.1f,"
                  "\"rss_kib\":%ld}\n",
-                 running.engine.name, open_ms, running.ms[runs / 2], whole_ms, usage.ru_maxrss);
+                 running.engine.name, open_ms, (whole_ms - open_ms) / runs, whole_ms,
+                 usage.ru_maxrss);
     running.engine.close(&running.session);
     return 0;
 }

@@ -13,21 +13,20 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "bench/shared/machine.h"
+#include "bench/shared/thread_usage.h"
 #include "consumer/client/bourse.h"
 #include "runtime/clock.h"
 #include "runtime/process.h"
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
-#include <zmq.h>
 
 enum { ROWS_MAX = 16, ROUNDS_MAX = 64, WAIT_S = 600 };
 
@@ -71,6 +70,18 @@ struct watching {
     uint32_t from_count, until_count, subtasks;
     struct usage from, until;
 };
+
+/* Takes the usage of the broker, of the agents with all their descendants, and of this process
+ * ("client"). */
+static void usage_take(const struct private_market *market, struct usage *ret_usage)
+{
+    *ret_usage = (struct usage){.count = 0};
+    usage_add_process(ret_usage, "broker", market->broker);
+    for (uint32_t i = 0; i < market->agent_count; i++) {
+        usage_add_process(ret_usage, "agent", market->agents[i]);
+    }
+    usage_add_process(ret_usage, "client", getpid());
+}
 
 /* Takes the usage at the first event past a tenth of the subtasks, and past nine tenths. */
 static bool watch(void *context, const struct bourse_job_row *row)
@@ -359,43 +370,12 @@ static bool print_rows(const struct parameters *parameters, bool is_noop)
 
 /* ---------------------------------------------------------------- the program */
 
-static void print_machine(void)
-{
-    char model[128] = "unknown";
-    char line[256];
-    struct utsname system;
-    FILE *cpus = fopen("/proc/cpuinfo", "re");
-    while (cpus != NULL && fgets(line, sizeof line, cpus) != NULL) {
-        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':') != NULL) {
-            line[strcspn(line, "\n")] = '\0';
-            text_printable(strchr(line, ':') + 2, strlen(strchr(line, ':') + 2), model,
-                           sizeof model);
-            break;
-        }
-    }
-    if (cpus != NULL) {
-        (void)fclose(cpus);
-    }
-    (void)uname(&system);
-    (void)printf("\"machine\":{\"processor\":\"%s\",\"processors\":%ld,\"kernel\":\"%s\"}", model,
-                 sysconf(_SC_NPROCESSORS_ONLN), system.release);
-}
-
-static void print_versions(void)
-{
-    int major;
-    int minor;
-    int patch;
-    zmq_version(&major, &minor, &patch);
-    (void)printf(",\"versions\":{\"bourse\":\"%s\",\"libzmq\":\"%d.%d.%d\",\"sqlite\":\"%s\"}",
-                 bourse_version(), major, minor, patch, sqlite3_libversion());
-}
-
 static int measure(const struct parameters *parameters)
 {
     (void)printf("{");
-    print_machine();
-    print_versions();
+    machine_print();
+    (void)printf(",");
+    machine_print_versions();
     (void)printf(",\"parameters\":{\"rounds\":%u,\"subtasks\":%u,\"trues\":%u,\"transport\":\"ipc, "
                  "CURVE\",\"synchronous\":\"FULL\",\"sign_each\":%s,\"ed25519_verifies_per_s\":%."
                  "0f},\"rows\":[",

@@ -1,15 +1,24 @@
-# bench/X.c: one program each, printing JSON; bench/X/ holds its further parts.
+# bench/X.c: one program each, printing JSON; bench/X/ holds its further parts, bench/shared/ what several need.
 
+file(GLOB bench_shared_sources CONFIGURE_DEPENDS bench/shared/*.c)
+add_library(bench_shared STATIC ${bench_shared_sources})
+target_link_libraries(bench_shared PRIVATE bourse_flags consumer)
 file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.c)
 foreach(source ${bench_sources})
   get_filename_component(name ${source} NAME_WE)
   file(GLOB parts CONFIGURE_DEPENDS bench/${name}/*.c)
   add_executable(bench_${name} ${source} ${parts})
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
-  target_link_libraries(bench_${name} PRIVATE bourse_flags consumer broker provider provider_session kernel tensor)
+  target_link_libraries(bench_${name} PRIVATE bourse_flags bench_shared consumer broker provider provider_session kernel tensor)
 endforeach()
 target_link_libraries(bench_gpu PRIVATE kernel)
-target_sources(bench_journal PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/etcd_cluster.c) # three members of etcd
+foreach(name journal cluster) # three members of etcd
+  target_sources(bench_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/etcd_cluster.c)
+endforeach()
+target_sources(bench_onnx_direct PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/onnx_models.c ${CMAKE_SOURCE_DIR}/tests/support/onnx_writer.c)
+target_link_libraries(bench_onnx_direct PRIVATE onnx)
+# A market with many agents in one process.
+target_sources(bench_cluster PRIVATE ${CMAKE_SOURCE_DIR}/bench/scale/agents.c ${CMAKE_SOURCE_DIR}/bench/scale/market.c)
 
 # bourse-provider that signs every result apart, for endtoend --sign-each; never installed.
 add_executable(signs-each-provider EXCLUDE_FROM_ALL provider/main.c bench/agents/signs_each.c)

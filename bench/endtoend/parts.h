@@ -38,23 +38,6 @@ bool market_stop(struct private_market *market);
 /* Stops what still runs and removes the folder. */
 void market_close(struct private_market *market);
 
-/* ---------------------------------------------------------------- usage.c
- * Processor time by stage: every thread of the market's processes, grouped by its name. */
-
-enum { STAGES_MAX = 32, STAGE_NAME_SIZE = 24 };
-struct stage {
-    char name[STAGE_NAME_SIZE]; /* "broker/core" */
-    uint64_t cpu_ns;
-};
-struct usage {
-    struct stage stages[STAGES_MAX];
-    size_t count;
-};
-/* Takes the usage of the broker, of the agents with all their descendants, and of this process
- * ("client"). */
-void usage_take(const struct private_market *market, struct usage *ret_usage);
-uint64_t usage_of(const struct usage *usage, const char *name);
-
 /* ---------------------------------------------------------------- latency.c
  * From the journal of a market whose broker has ended: how long each accepted subtask of a job took
  * from dispatch to acceptance, both in log time. */

@@ -427,7 +427,8 @@ static void make_round(struct gateway *gateway, int64_t now_ns)
             continue;
         }
         gateway_catch_up(gateway, session);
-        if (!session->is_detached && now_ns - session->sent_ns >= beat_ns - beat_ns / 4) {
+        /* A client that beats in time has its answer already, and needs no second one. */
+        if (!session->is_detached && now_ns - session->sent_ns >= beat_ns + beat_ns / 4) {
             heartbeat(gateway, session);
         }
     }

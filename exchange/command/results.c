@@ -20,6 +20,7 @@
 #include "exchange/work/lease_endings.h"
 #include "exchange/work/lease_records.h"
 #include "exchange/work/payment.h"
+#include "exchange/work/runtime_stats.h"
 #include "exchange/work/subtask_makers.h"
 #include "exchange/work/subtasks.h"
 #include "exchange/work/work_checkpoint.h"
@@ -178,7 +179,7 @@ static void decide(struct exchange *exchange, struct lease *lease, const struct 
         if (is_held(job, index)) {
             check_begin(exchange, job, index);
         } else {
-            lease->accepted++;
+            runtime_stats_accept(lease);
             subtask_decide(exchange, job, index, SUBTASK_ACCEPTED);
         }
         break;
@@ -247,6 +248,7 @@ static void update_means(const struct exchange *exchange, struct lease *lease, u
     /* The time is a claim; no subtask takes longer than any lease. */
     int64_t sample = busy_ns > 0 ? busy_ns : 1;
     sample = sample < LEASE_AGE_MOST_NS ? sample : LEASE_AGE_MOST_NS;
+    runtime_stats_take(lease);
     lease->mean_ns = moved(lease->mean_ns, sample);
     keep_quickest(exchange, lease, sample < lane_ns ? sample : lane_ns);
     const int64_t said_ns = graph_said_ns(lease->job, index);
@@ -254,6 +256,7 @@ static void update_means(const struct exchange *exchange, struct lease *lease, u
         lease->said_ns = moved(lease->said_ns, said_ns);
         lease->took_ns = moved(lease->took_ns, sample > lane_ns ? sample : lane_ns);
     }
+    runtime_stats_put(lease);
 }
 
 /* An agent that says that a lease is over, or that refuses its work, would repeat that for more

@@ -23,6 +23,7 @@
 #include "exchange/work/juries.h"
 #include "exchange/work/lease_records.h"
 #include "exchange/work/retention.h"
+#include "exchange/work/runtime_stats.h"
 #include "exchange/work/work_checkpoint.h"
 
 #include <stdlib.h>
@@ -578,6 +579,7 @@ bool snapshot_load_lease(struct exchange *exchange, struct reader *in)
         return false;
     }
     list_append(&lease->job->leases, &lease->of_job);
+    runtime_stats_put(lease);
     exchange->lease_count++;
     if (lease->price_micro == 0) {
         lookup_member(exchange, lease->job->owner)->promised_ns += lease->promised_ns;

@@ -249,8 +249,7 @@ struct page {
  * one part. */
 struct part {
     struct job *job;
-    uint32_t number;
-    uint32_t first, end; /* the subtasks of the part are first .. end - 1 */
+    uint32_t number, first, end; /* the subtasks of the part are first .. end - 1 */
     uint32_t width, at_most;
     int64_t cap_micro, bid_micro; /* cap as given; limit of its bid */
     uint8_t rate;                 /* enum rate of both; RATE_NONE: per slot-hour */
@@ -258,9 +257,8 @@ struct part {
     uint32_t class_id; /* class of its bid; NO_CLASS without one */
     uint64_t sequence; /* sequence of its bid */
     uint32_t fresh;    /* first subtask never started, unless there is a graph */
-    uint32_t retry_head, retry_tail;
-    uint32_t waiting; /* subtasks that wait for a lane, not for other subtasks */
-    uint32_t running, checking;
+    uint32_t retry_head, retry_tail, running, checking;
+    uint32_t waiting;     /* subtasks that wait for a lane, not for other subtasks */
     int64_t straggler_ns; /* time of the next look for stragglers; INT64_MAX: never */
     /* The fields below are not recorded. */
     uint32_t *ready; /* graph: heap of subtasks that wait for a lane and were never started */
@@ -268,6 +266,9 @@ struct part {
     struct ready_order *order; /* of `ready` by expected time; NULL: no deadline, or alike */
     uint64_t undecided_ms;     /* graph: expected time of its subtasks that are not decided */
     uint32_t lanes;            /* lanes of leases that take work */
+    /* Sums over its leases of accepted results, and of means times them (work/runtime_stats.h). */
+    uint64_t samples;
+    int128 mean_sum, said_sum, took_sum;
     /* Handle of the bid while it stands, else BOOK_NONE. The bid rests between steps; an arriving
      * bid fills first. */
     uint32_t handle;
@@ -297,8 +298,7 @@ struct graph {
     uint32_t *rank;      /* rank of each subtask; NULL: expect_ms ranks, or all rank the same */
     uint32_t *expect_ms; /* time of each subtask, 0: unknown; NULL: subtasks of a part are alike */
     /* Subtask i waits for after[first_after[i]] .. after[first_after[i + 1] - 1]. */
-    uint32_t *first_after;
-    uint32_t *after;
+    uint32_t *first_after, *after;
     /* The fields below are not recorded. */
     uint32_t *first_next, *next; /* the edges reversed: subtasks that wait for i */
     uint32_t *blocked;           /* number that i waits for and that are not accepted */

@@ -25,6 +25,7 @@
 #include "exchange/work/held_results.h"
 #include "exchange/work/juries.h"
 #include "exchange/work/lease_endings.h"
+#include "exchange/work/runtime_stats.h"
 #include "exchange/work/subtasks.h"
 
 void check_begin(struct exchange *exchange, struct job *job, uint32_t index)
@@ -180,7 +181,7 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
     }
     lease->failures_in_row = 0;
     if (result->verdict == XVERDICT_ACCEPT) {
-        lease->accepted++;
+        runtime_stats_accept(lease);
         check_accept(exchange, job, held->index, &decision);
     } else if (result->verdict == XVERDICT_REJECT) {
         accuse(exchange, job, held, lease, attempt, &decision);

@@ -11,6 +11,7 @@
 #include "exchange/work/check_queue.h"
 #include "exchange/work/lease_records.h"
 #include "exchange/work/payment.h"
+#include "exchange/work/runtime_stats.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -129,7 +130,9 @@ void held_settle(struct exchange *exchange, struct job *job, uint32_t index, uin
     job->checks->held[index] = NULL;
     lease->held_count--;
     lease->held_ns -= held->paid_ns;
-    lease->accepted += status == XATTEMPT_ACCEPTED;
+    if (status == XATTEMPT_ACCEPTED) {
+        runtime_stats_accept(lease);
+    }
     drop_accusation(exchange, held);
     tracking_remove(exchange, &held->tracked);
     free(held);

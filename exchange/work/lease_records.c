@@ -10,6 +10,7 @@
 #include "exchange/state/timers.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/attempts.h"
+#include "exchange/work/runtime_stats.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -154,6 +155,7 @@ void lease_forget(struct exchange *exchange, struct lease *lease)
     }
     table_remove(&exchange->leases, &lease->id);
     list_remove(&lease->of_job);
+    runtime_stats_take(lease);
     list_remove(&lease->refill);
     list_remove(&lease->exposing);
     exchange->lease_count--;

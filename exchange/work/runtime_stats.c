@@ -8,26 +8,41 @@ struct online_pace runtime_stats_pace(const struct lease *lease)
     return (struct online_pace){.said_ns = lease->said_ns, .took_ns = lease->took_ns};
 }
 
+/* The sums are exact, so that taking out undoes putting in. */
+static void count(const struct lease *lease, int sign)
+{
+    struct part *part = lease->part;
+    const int128 weight = (int128)sign * lease->accepted;
+    part->samples = (uint64_t)((int128)part->samples + weight);
+    part->mean_sum += weight * lease->mean_ns;
+    part->said_sum += weight * lease->said_ns;
+    part->took_sum += weight * lease->took_ns;
+}
+
+void runtime_stats_put(const struct lease *lease)
+{
+    count(lease, 1);
+}
+
+void runtime_stats_take(const struct lease *lease)
+{
+    count(lease, -1);
+}
+
+void runtime_stats_accept(struct lease *lease)
+{
+    runtime_stats_take(lease);
+    lease->accepted++;
+    runtime_stats_put(lease);
+}
+
 struct runtime_stats runtime_stats_of_part(const struct part *part)
 {
-    int128 sum = 0;
-    int128 said = 0;
-    int128 took = 0;
-    struct runtime_stats usual = {.expect_ns = part->expect_ns};
-    const struct job *job = part->job;
-    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
-        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->part == part) {
-            sum += (int128)lease->mean_ns * lease->accepted;
-            said += (int128)lease->said_ns * lease->accepted;
-            took += (int128)lease->took_ns * lease->accepted;
-            usual.samples += lease->accepted;
-        }
-    }
+    struct runtime_stats usual = {.expect_ns = part->expect_ns, .samples = part->samples};
     if (usual.samples > 0) { /* each sum is within a lease's own */
-        usual.mean_ns = (int64_t)(sum / usual.samples);
-        usual.pace = (struct online_pace){.said_ns = (int64_t)(said / usual.samples),
-                                          .took_ns = (int64_t)(took / usual.samples)};
+        usual.mean_ns = (int64_t)(part->mean_sum / usual.samples);
+        usual.pace = (struct online_pace){.said_ns = (int64_t)(part->said_sum / usual.samples),
+                                          .took_ns = (int64_t)(part->took_sum / usual.samples)};
     }
     return usual;
 }

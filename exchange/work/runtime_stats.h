@@ -16,6 +16,13 @@ struct runtime_stats {
 /* Returns the pace of the subtasks of one lease that have an expectation of their own. */
 struct online_pace runtime_stats_pace(const struct lease *lease);
 struct runtime_stats runtime_stats_of_part(const struct part *part);
+/* These functions put a lease's results into the sums of its part, and take them out. Whoever
+ * changes a mean or the count of a lease in a list takes the lease out before and puts it in
+ * after. */
+void runtime_stats_put(const struct lease *lease);
+void runtime_stats_take(const struct lease *lease);
+/* Counts one more accepted result of the lease. */
+void runtime_stats_accept(struct lease *lease);
 /* Returns the expected time of the subtask `index` on the lease; 0: unknown. */
 int64_t runtime_stats_subtask_ns(const struct lease *lease, uint32_t index,
                                  const struct runtime_stats *usual);

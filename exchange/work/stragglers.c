@@ -124,12 +124,14 @@ static void look_at_lease(struct exchange *exchange, struct lease *lease, const 
 /* Finds the first subtask due for a lane of `idle`: from another lease, or from `idle` itself if
  * `of_its_own`. */
 static struct straggler first_due(struct exchange *exchange, const struct part *part,
-                                  const struct lease *idle, bool of_its_own)
+                                  struct lease *idle, bool of_its_own)
 {
     struct straggler first = {NULL, INT64_MAX};
     const struct job *job = part->job;
     const struct runtime_stats usual = runtime_stats_of_part(part);
-    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+    const struct list_link *const end = of_its_own ? idle->of_job.next : &job->leases;
+    struct list_link *at = of_its_own ? &idle->of_job : job->leases.next;
+    for (; at != end; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->part == part && (lease == idle) == of_its_own && lease->live > 0 &&
             lease->state != LEASE_ENDED && may_help(part, &usual, idle, lease)) {
@@ -140,7 +142,7 @@ static struct straggler first_due(struct exchange *exchange, const struct part *
 }
 
 /* Returns the time at which a lane of `idle` may have something to start once more. */
-static int64_t due_for(struct exchange *exchange, const struct part *part, const struct lease *idle)
+static int64_t due_for(struct exchange *exchange, const struct part *part, struct lease *idle)
 {
     const int64_t own_ns = first_due(exchange, part, idle, true).due_ns;
     const int64_t other_ns = first_due(exchange, part, idle, false).due_ns;

@@ -1,8 +1,9 @@
 /* This file reads processor time by stage from /proc/PID/task/TID/schedstat (nanoseconds on a
  * processor). */
-#include "bench/endtoend/parts.h"
+#include "bench/shared/thread_usage.h"
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +55,6 @@ static void add_thread(struct usage *usage, const char *group, pid_t pid, const 
     add(usage, name, strtoull(times, NULL, 10));
 }
 
-static void add_process(struct usage *usage, const char *group, pid_t pid);
-
 static void add_children(struct usage *usage, const char *group, pid_t pid, const char *thread)
 {
     char path[96];
@@ -63,14 +62,14 @@ static void add_children(struct usage *usage, const char *group, pid_t pid, cons
     (void)snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", (int)pid, thread);
     FILE *children = fopen(path, "re");
     while (children != NULL && fscanf(children, "%d", &child) == 1) {
-        add_process(usage, group, child);
+        usage_add_process(usage, group, child);
     }
     if (children != NULL) {
         (void)fclose(children);
     }
 }
 
-static void add_process(struct usage *usage, const char *group, pid_t pid)
+void usage_add_process(struct usage *usage, const char *group, pid_t pid)
 {
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
@@ -89,16 +88,6 @@ static void add_process(struct usage *usage, const char *group, pid_t pid)
     (void)closedir(threads);
 }
 
-void usage_take(const struct private_market *market, struct usage *ret_usage)
-{
-    *ret_usage = (struct usage){.count = 0};
-    add_process(ret_usage, "broker", market->broker);
-    for (uint32_t i = 0; i < market->agent_count; i++) {
-        add_process(ret_usage, "agent", market->agents[i]);
-    }
-    add_process(ret_usage, "client", getpid());
-}
-
 uint64_t usage_of(const struct usage *usage, const char *name)
 {
     for (size_t i = 0; i < usage->count; i++) {
@@ -107,4 +96,25 @@ uint64_t usage_of(const struct usage *usage, const char *name)
         }
     }
     return 0;
+}
+
+uint64_t usage_total(const struct usage *usage)
+{
+    uint64_t total_ns = 0;
+    for (size_t i = 0; i < usage->count; i++) {
+        total_ns += usage->stages[i].cpu_ns;
+    }
+    return total_ns;
+}
+
+uint64_t usage_resident_bytes(pid_t pid)
+{
+    char path[64];
+    char line[128] = "";
+    unsigned long long pages = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    if (!read_line(path, line, sizeof line) || sscanf(line, "%*u %llu", &pages) != 1) {
+        return 0;
+    }
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }

@@ -8,7 +8,7 @@ set -euo pipefail
 program=$1
 rooms=$2
 shift 2
-world='^(queue_[a-z_]+|fatal|storage_commit|storage_append|storage_apply|storage_sync_tables|storage_save_space|storage_write_acts)$'
+world='^(queue_[a-z_]+|fatal|fatal_deposed|storage_commit|storage_append|storage_apply|storage_sync_tables|storage_save_space|storage_write_acts)$'
 
 defined() { nm --defined-only --extern-only "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[TDBRVW]/ { print $3 }' | sort -u; }
 own=$(defined "$@")

@@ -459,11 +459,18 @@ static void send_all(struct client *client)
     }
 }
 
+static struct consumer_session *new_session(struct client *client)
+{
+    const struct contact *addresses;
+    const size_t count = net_addresses(&addresses);
+    return consumer_session_create_at(client->identity, "simulated client", addresses, count);
+}
+
 /* Does as consumer/client/join.c: a session that began without an account stays without one. */
 static bool renew_session(struct client *client)
 {
     consumer_session_destroy(&client->session);
-    client->session = consumer_session_create(client->identity, "simulated client");
+    client->session = new_session(client);
     client->wants_new_session = false;
     client->reconnect_ns = 0;
     for (size_t i = 0; i < client->request_count; i++) {
@@ -481,6 +488,7 @@ static void turn(struct client *client)
     }
     if (now_ns >= client->reconnect_ns) {
         client->reconnect_ns = INT64_MAX;
+        client->peer.target = net_host_at(consumer_session_address(client->session));
         net_connect(&client->peer);
         consumer_session_connected(client->session, now_ns, entropy_u64());
     }
@@ -543,7 +551,7 @@ void client_start(struct client *client)
     client->reconnect_ns = 0;
     client->reads_unanswered = 0;
     client->wants_new_session = false;
-    client->session = consumer_session_create(client->identity, "simulated client");
+    client->session = new_session(client);
     trace("starts");
     if (client->session == NULL) {
         client_crash(client);

@@ -40,6 +40,7 @@ static struct {
     struct genesis genesis;
     struct exchange_limits limits;
     struct journal_log *log;
+    struct journal *journal; /* the oracle's view of it */
     struct broker brokers[BROKERS_MAX];
     unsigned broker_count;
     struct agent agents[AGENTS_MAX];
@@ -642,6 +643,16 @@ static void run_storm(void)
     }
 }
 
+static uint64_t log_last(void)
+{
+    return journal_log_last(market.log);
+}
+
+static enum journal_status log_next(uint64_t index, struct journal_entry *ret_entry)
+{
+    return journal_next(market.journal, index, ret_entry, 0);
+}
+
 static void begin(void)
 {
     memset(&market, 0, sizeof market);
@@ -651,7 +662,9 @@ static void begin(void)
     market.log = journal_log_create(random_u64(&world.dice[DICE_FAULTS]), ENTRIES_MAX);
     assert(market.log != NULL);
     journal_log_set_faults(market.log, &market.profile.journal);
-    oracle_start(market.log, &market.limits);
+    market.journal = journal_memory_open(market.log);
+    assert(market.journal != NULL);
+    oracle_start(&(struct oracle_log){.last = log_last, .next = log_next}, &market.limits);
     net_start(&market.profile.net);
     make_clients();
     make_agents();

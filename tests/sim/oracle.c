@@ -225,9 +225,9 @@ static void take_entry(const struct journal_entry *entry)
 void oracle_follow(void)
 {
     struct process *before = process_enter(NULL);
-    while (journal_log_last(oracle.log) > oracle.entry) {
+    while (oracle.log.last() > oracle.entry) {
         struct journal_entry entry;
-        enum journal_status status = journal_next(oracle.journal, oracle.entry + 1, &entry, 0);
+        enum journal_status status = oracle.log.next(oracle.entry + 1, &entry);
         if (status == JOURNAL_OK) {
             take_entry(&entry);
         } else if (status != JOURNAL_UNAVAILABLE) {
@@ -239,14 +239,13 @@ void oracle_follow(void)
 
 /* ---------------------------------------------------------------- life, reads */
 
-void oracle_start(struct journal_log *log, const struct exchange_limits *limits)
+void oracle_start(const struct oracle_log *log, const struct exchange_limits *limits)
 {
     memset(&oracle, 0, sizeof oracle);
-    oracle.log = log;
-    oracle.journal = journal_memory_open(log);
+    oracle.log = *log;
     oracle.limits = limits;
     oracle.exchange = exchange_create(limits);
-    assert(oracle.journal != NULL && oracle.exchange != NULL);
+    assert(oracle.exchange != NULL);
 }
 
 void oracle_knows(uint32_t account, const struct key32 *transport)

@@ -168,8 +168,7 @@ struct seen_dice {
 };
 
 struct oracle {
-    struct journal *journal;
-    struct journal_log *log;
+    struct oracle_log log;
     const struct exchange_limits *limits;
     struct exchange *exchange;
     struct exchange_effects effects;

@@ -128,28 +128,6 @@ void broker_forget(struct broker *broker)
 
 /* ---------------------------------------------------------------- the commit */
 
-/* Writes the entry as broker/storage/storage_commit.c does. */
-static size_t write_entry(struct inner *inner, const struct group *group)
-{
-    struct entry_head head = {.count = group->command_count,
-                              .index = inner->store.last.index + 1,
-                              .epoch = inner->store.epoch,
-                              .batch = entropy_id(),
-                              .previous = inner->store.last.chain,
-                              .first_command = group->first_command};
-    struct entry_command *commands = calloc(group->command_count, sizeof *commands);
-    if (commands == NULL) {
-        fatal("out of memory for a journal entry");
-    }
-    for (uint32_t i = 0; i < group->command_count; i++) {
-        commands[i] = group->commands[i].entry;
-    }
-    size_t length = entry_write(&head, commands, inner->store.buffer, ENTRY_MAX_BYTES);
-    free(commands);
-    assert(length > 0);
-    return length;
-}
-
 /* Offers acts in the transaction of the entry, as broker/storage/storage_commit.c does. */
 static void offer_acts(const struct group *group, const struct hash32 *chain)
 {
@@ -208,7 +186,8 @@ enum storage_status storage_commit(struct storage *store, const struct group *gr
     struct inner *inner = broker->inner;
     assert(store == &inner->store);
     assert(group->first_command == store->last.next_command);
-    size_t length = write_entry(inner, group);
+    const size_t length = group_write_entry(group, store->last.index + 1, store->epoch,
+                                            &store->last.chain, store->buffer);
     const struct journal_entry entry = {
         .index = store->last.index + 1, .bytes = store->buffer, .length = length};
     const struct hash32 chain = sha256_of(store->buffer, length);

@@ -10,6 +10,10 @@
 #include <string.h>
 
 enum { BROKERS_MAX = 2, ENTRIES_MAX = 1 << 20 };
+const uint64_t market_commands_least = 2000;
+const uint64_t market_faults_least = 50;
+const bool market_is_cluster = false;
+const char market_command[] = "scripts/sim";
 #define STORM_MOST_NS (INT64_C(7200) * SIM_S)
 #define CALM_MOST_NS (INT64_C(1800) * SIM_S)
 
@@ -252,7 +256,7 @@ static void run_storm(void)
 {
     int64_t until_ns = world.now_ns + STORM_MOST_NS;
     event_in(SIM_S, NULL, pulse, NULL, 0, 0);
-    while (oracle_commands() < MARKET_COMMANDS_LEAST || faults_total() < MARKET_FAULTS_LEAST) {
+    while (oracle_commands() < market_commands_least || faults_total() < market_faults_least) {
         if (!event_next(until_ns)) {
             sim_fail("too quiet: %" PRIu64 " commands and %" PRIu64 " faults", oracle_commands(),
                      faults_total());

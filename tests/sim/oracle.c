@@ -102,6 +102,9 @@ static void on_effects(const struct exchange_command *command)
     } else if (command->type == EXCHANGE_STATEMENT) {
         oracle.stated_ns[command->account] = oracle.log_time_ns;
     }
+    if (command->type == EXCHANGE_OUTAGE) {
+        oracle_on_outage(command->outage_ns);
+    }
     if (command->type == EXCHANGE_GENESIS) {
         oracle.bands.most_micro = command->genesis.price_band_micro;
     }

@@ -65,6 +65,8 @@ struct oracle_counts {
     uint64_t accepted, rejected, fills, results, late, paid, settled, repeated, joined, acts,
         refusals, given, checked, refuted, unsent, epochs_shown, by_value, gifts, wholes, killed,
         unrested, placed, taken, noticed, begun, other_terms, renewed, bands, words;
+    /* Three brokers alone show these. */
+    uint64_t outages, takeovers, fenced, stale_reads, joins;
 };
 struct oracle_counts oracle_counts(void);
 

@@ -34,7 +34,7 @@ struct people {
 };
 extern struct people people; /* all zeros but for the habits, before people_found */
 
-/* In this order. */
+/* A run calls these in this order. */
 void people_found(void);
 void people_draw_limits(void);
 void people_make_clients(void);
@@ -42,12 +42,12 @@ void people_make_agents(void);
 void people_make_hostiles(void);
 void people_start(void);
 
-/* What somebody wants. */
+/* Somebody wants something. */
 void people_work(void);
 void people_operate(void);
 void people_lie(void);
 void people_be_hostile(void);
-/* What befalls somebody. */
+/* Something befalls somebody. */
 struct peer *people_some_peer(void);
 void people_crash_agent(void);
 void people_crash_client(void);

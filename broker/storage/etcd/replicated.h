@@ -59,9 +59,10 @@ enum journal_status replicated_lead(struct replicated *replicated, const char *a
 /* Gives the lead up, after the last entry of a broker that stops. Does nothing without etcd. */
 void replicated_resign(struct storage *store);
 
-/* Appends the group to the journal on etcd, as an entry of *ret_length bytes in `store->buffer`. OK:
- * etcd has the entry, and this disk must get it. AWAY: etcd may have it; only the same group may
- * follow, and its bytes stay. Another leader, or an entry that etcd refuses, ends the process. */
+/* Appends the group to the journal on etcd, as an entry of *ret_length bytes in `store->buffer`.
+ * OK: etcd has the entry, and this disk must get it. AWAY: etcd may have it; only the same group
+ * may follow, and its bytes stay. Another leader, or an entry that etcd refuses, ends the
+ * process. */
 enum storage_status replicated_append(struct storage *store, const struct group *group,
                                       size_t *ret_length);
 

@@ -243,7 +243,7 @@ static void answer(struct request *request, enum grpc_outcome outcome,
                    const struct proto_writer *body)
 {
     struct call *call = request->call;
-    uint8_t head[32];
+    uint8_t head[32] = {0};
     struct proto_writer out = {.bytes = head, .capacity = sizeof head};
     if (call == NULL || etcd.broker_from_ns[request->broker][request->member] > world.now_ns ||
         chance(DICE_NETWORK, etcd.faults.answer_lost)) {

@@ -28,7 +28,7 @@ set_tests_properties(test_wire_noise PROPERTIES PROCESSORS 1) # it waits for the
 # ctest starts with what takes longest, which a fresh clone does not know: seconds on two processors. What has no figure here
 # takes less than half a minute.
 set(seconds
-  sim_seeds 150 sim_compilers 111 crash_memory 75 integration_test_paid 83 integration_test_cut 80 integration_test_soak 78 integration_test_must_hold 64
+  sim_seeds 150 sim_compilers 111 sim_cluster 40 crash_memory 75 integration_test_paid 83 integration_test_cut 80 integration_test_soak 78 integration_test_must_hold 64
   integration_test_owner 62 integration_test_resume 58 integration_test_report 50
   integration_test_cluster 50 integration_test_idle_key 50 integration_test_live 40 integration_test_shell 115 integration_test_idle 120 integration_test_tensor_devices 90
   integration_test_gpu 80 integration_test_storage_faults 80 integration_test_deadline 78

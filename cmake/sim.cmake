@@ -71,11 +71,26 @@ add_executable(sim-sanitized ${sanitized_sources})
 target_link_libraries(sim-sanitized PRIVATE bourse_flags broker provider_session consumer_session exchange ledger protocol base)
 target_link_options(sim-sanitized PRIVATE ${sim_wraps})
 
+# Three brokers on one journal: the same people and oracle, another broker, market and etcd.
+file(GLOB cluster_sources CONFIGURE_DEPENDS tests/sim/cluster/*.c)
+set(shared_sources ${sim_sources})
+list(FILTER shared_sources EXCLUDE REGEX "/sim/(broker|market)\\.c$")
+set(cluster_wraps ${sim_wraps} -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock
+  -Wl,--wrap=pthread_cond_wait -Wl,--wrap=pthread_cond_timedwait -Wl,--wrap=pthread_cond_broadcast
+  -Wl,--wrap=pthread_cond_signal -Wl,--wrap=gethostname -Wl,--wrap=getpid -Wl,--wrap=group_write_entry)
+add_executable(sim-cluster ${shared_sources} ${cluster_sources})
+target_link_libraries(sim-cluster PRIVATE fast_broker fast_provider_session fast_consumer_session fast_exchange
+  fast_ledger fast_protocol fast_base)
+target_compile_definitions(sim-cluster PRIVATE _GNU_SOURCE)
+target_compile_options(sim-cluster PRIVATE ${fast_options} -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
+  $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
+target_link_options(sim-cluster PRIVATE ${cluster_wraps} -Wl,--wrap=crypto_sign_detached -Wl,--wrap=crypto_sign_verify_detached)
+
 # A link that optimises the whole program keeps no names to look for.
 if(NOT CMAKE_INTERPROCEDURAL_OPTIMIZATION)
-  foreach(program sim sim-sanitized)
+  foreach(program sim sim-sanitized sim-cluster)
     set(rooms ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY})
-    if(program STREQUAL sim)
+    if(NOT program STREQUAL sim-sanitized)
       set(rooms ${CMAKE_BINARY_DIR}/sim/lib)
     endif()
     add_custom_command(TARGET ${program} POST_BUILD
@@ -88,7 +103,7 @@ endif()
 add_test(NAME sim_compilers COMMAND bash ${CMAKE_SOURCE_DIR}/tests/sim/compilers.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 set_tests_properties(sim_compilers PROPERTIES TIMEOUT 9000 SKIP_RETURN_CODE 77)
 
-foreach(test seeds replay sanitized)
+foreach(test seeds replay sanitized cluster)
   add_test(NAME sim_${test} COMMAND bash ${CMAKE_SOURCE_DIR}/tests/sim/run.sh ${test} ${CMAKE_BINARY_DIR}/bin)
   # Large tables are most of what a seed touches first.
   set_tests_properties(sim_${test} PROPERTIES TIMEOUT 9000 ENVIRONMENT GLIBC_TUNABLES=glibc.malloc.hugetlb=1)

@@ -62,5 +62,9 @@ bool group_is_empty(const struct group *group);
  * has room for any command. */
 bool group_has_room(const struct group *group, const struct entry_command *command,
                     size_t most_bytes);
+/* Writes the group as entry `index`, with a batch id of its own, into ENTRY_MAX_BYTES of room. Two
+ * entries of one group differ. Returns the length; short memory ends the process. */
+size_t group_write_entry(const struct group *group, uint64_t index, uint64_t epoch,
+                         const struct hash32 *previous, uint8_t *ret_bytes);
 
 #endif

@@ -7,7 +7,6 @@
 #include "broker/storage/etcd/replicated.h"
 #include "ledger/store/wal.h"
 #include "runtime/clock.h"
-#include "runtime/entropy.h"
 #include "runtime/keyfile.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
@@ -20,23 +19,8 @@
 
 static size_t write_entry(struct storage *store, const struct group *group)
 {
-    struct entry_head head = {.count = group->command_count,
-                              .index = store->last.index + 1,
-                              .epoch = store->epoch,
-                              .batch = entropy_id(),
-                              .previous = store->last.chain,
-                              .first_command = group->first_command};
-    struct entry_command *commands = calloc(group->command_count, sizeof *commands);
-    if (commands == NULL) {
-        fatal("out of memory for a journal entry");
-    }
-    for (uint32_t i = 0; i < group->command_count; i++) {
-        commands[i] = group->commands[i].entry;
-    }
-    size_t length = entry_write(&head, commands, store->buffer, ENTRY_MAX_BYTES);
-    free(commands);
-    assert(length > 0); /* a group is smaller than an entry may be */
-    return length;
+    return group_write_entry(group, store->last.index + 1, store->epoch, &store->last.chain,
+                             store->buffer);
 }
 
 bool storage_batch_of(const struct translation *said, const struct ledger_record *record,
@@ -345,67 +329,6 @@ static enum ledger_store_status write_group(struct storage *store, const struct 
     return status;
 }
 
-/* Says once, not at every try, that etcd takes no entry. */
-static void say_away(struct storage *store, enum journal_status status)
-{
-    if (!store->is_away_said) {
-        log_error("entry %" PRIu64 " waits, and so does everybody who sent its commands: %s",
-                  store->last.index + 1,
-                  status == JOURNAL_FULL ? "etcd has reached its quota; docs/operator.md says how "
-                                           "to get space"
-                                         : "etcd does not answer, or has no quorum");
-        store->is_away_said = true;
-    }
-    if (atomic_load(&store->ends)) {
-        fatal("etcd does not say whether it has entry %" PRIu64
-              "; stopped, its commands were not acknowledged, and the next start finds out",
-              store->last.index + 1);
-    }
-}
-
-static void say_back(struct storage *store)
-{
-    if (store->is_away_said) {
-        log_info("etcd takes entries again");
-        store->is_away_said = false;
-    }
-}
-
-/* Appends the entry in `buffer` to the journal on etcd. Whatever etcd has, this broker's disk must
- * get, so the same bytes are tried until both have them. */
-static enum storage_status replicate(struct storage *store, size_t length)
-{
-    const struct journal_entry entry = {
-        .index = store->last.index + 1, .bytes = store->buffer, .length = length};
-    if (store->replicated == NULL || store->is_frozen_in) {
-        return STORAGE_OK;
-    }
-    store->frozen = length;
-    const enum journal_status status = journal_append(store->replicated, store->epoch, &entry, 1);
-    switch (status) {
-    case JOURNAL_OK:
-        store->is_frozen_in = true;
-        say_back(store);
-        return STORAGE_OK;
-    case JOURNAL_UNKNOWN:
-    case JOURNAL_UNAVAILABLE:
-    case JOURNAL_FULL:
-        say_away(store, status);
-        return STORAGE_AWAY;
-    case JOURNAL_DEPOSED:
-        fatal_deposed("another broker leads this market: entry %" PRIu64
-                      " was refused; stopped, nothing unacknowledged was sent",
-                      entry.index);
-    case JOURNAL_BEHIND:
-    case JOURNAL_TOO_LARGE:
-    case JOURNAL_CORRUPT:
-        break;
-    }
-    fatal("entry %" PRIu64 " of %zu bytes could not be appended to the journal on etcd: %s; "
-          "stopped, nothing unacknowledged was sent",
-          entry.index, length, journal_status_text(status));
-}
-
 /* Ends the transaction of the groups before entry `index`: OK, or FULL. */
 static enum storage_status end_tables(struct storage *store, enum ledger_store_status status,
                                       uint64_t index)
@@ -464,8 +387,13 @@ enum storage_status storage_commit(struct storage *store, const struct group *gr
 {
     assert(group->command_count > 0);
     assert(group->first_command == store->last.next_command);
-    const size_t length = store->frozen > 0 ? store->frozen : write_entry(store, group);
-    enum storage_status status = replicate(store, length);
+    size_t length = 0;
+    enum storage_status status = STORAGE_OK;
+    if (store->replicated != NULL) {
+        status = replicated_append(store, group, &length);
+    } else {
+        length = write_entry(store, group);
+    }
     if (status == STORAGE_OK) {
         status = commit_here(store, group, length);
     }

@@ -278,6 +278,7 @@ static void turn(struct agent *agent)
     struct agent_action action;
     if (now_ns >= agent->reconnect_ns) {
         agent->reconnect_ns = INT64_MAX;
+        agent->peer.target = net_host_at(agent_session_address(agent->session));
         net_connect(&agent->peer);
         agent_session_connected(agent->session, now_ns, entropy_u64());
     }
@@ -367,6 +368,7 @@ void agent_start(struct agent *agent)
     agent->reconnect_ns = 0;
     struct agent_session_config config = {
         .identity = agent->identity, .program = "simulated agent", .cluster = agent->cluster};
+    config.address_count = net_addresses(&config.addresses);
     entropy_bytes(config.dice.bytes, sizeof config.dice.bytes);
     trace("starts");
     agent->session = agent_session_create(&config);

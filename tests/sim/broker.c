@@ -18,6 +18,7 @@
 #include "tests/sim/look.h"
 #include "tests/sim/net.h"
 #include "tests/sim/oracle.h"
+#include "tests/sim/port.h"
 #include "tests/sim/process.h"
 #include "tests/sim/sides.h"
 
@@ -33,18 +34,6 @@ enum { REQUEST_QUEUE = 4096, RELEASE_QUEUE = 16384, NOTE_QUEUE = 4096, READ_QUEU
 #define LOOK_NS (500 * SIM_MS)
 #define RESEND_NS (300 * SIM_MS)
 #define EPOCH_NS (60 * SIM_S)
-
-struct heard { /* at the port, not received yet */
-    struct heard *next;
-    struct router_message message;
-    uint8_t bytes[];
-};
-
-struct router { /* the port */
-    struct heard *first, *last;
-    struct heard *received; /* lives until the next one */
-    struct fibre *waiter;
-};
 
 struct inner {
     struct broker *broker;
@@ -63,78 +52,12 @@ static struct broker *present(void)
     return (struct broker *)(void *)((char *)world.current - offsetof(struct broker, process));
 }
 
-/* ---------------------------------------------------------------- the port */
-
-void broker_hears(struct broker *broker, uint32_t route, const struct key32 *client,
+static void hears(struct host *host, uint32_t route, const struct key32 *client,
                   const uint8_t *bytes, size_t length)
 {
-    if (!broker->serves) {
-        return;
-    }
-    struct router *port = &broker->inner->port;
-    struct heard *heard = sim_alloc(sizeof *heard + length);
-    memcpy(heard->bytes, bytes, length);
-    heard->message.client = *client;
-    heard->message.bytes = heard->bytes;
-    heard->message.length = length;
-    memcpy(heard->message.route.bytes, &route, sizeof route);
-    if (port->last != NULL) {
-        port->last->next = heard;
-    } else {
-        port->first = heard;
-    }
-    port->last = heard;
-    fibre_wake(port->waiter);
-}
-
-bool port_is_readable(const void *port)
-{
-    return ((const struct router *)port)->first != NULL;
-}
-
-void port_waits(void *port, struct fibre *fibre)
-{
-    ((struct router *)port)->waiter = fibre;
-}
-
-void *router_socket(struct router *router)
-{
-    return router;
-}
-
-/* Connections of this world have none, and nothing is paused. */
-int router_descriptor(struct router *router)
-{
-    (void)router;
-    return -1;
-}
-
-void router_pause(int descriptor, bool is_paused)
-{
-    (void)descriptor;
-    (void)is_paused;
-}
-
-int router_receive(struct router *router, int timeout_ms, struct router_message *ret_message)
-{
-    assert(timeout_ms == 0);
-    sim_free(router->received);
-    router->received = router->first;
-    if (router->first == NULL) {
-        return 0;
-    }
-    router->first = router->first->next;
-    if (router->first == NULL) {
-        router->last = NULL;
-    }
-    *ret_message = router->received->message;
-    return 1;
-}
-
-static void port_empty(struct router *port)
-{
-    struct router_message message;
-    while (router_receive(port, 0, &message) == 1) {
+    struct broker *broker = (struct broker *)(void *)((char *)host - offsetof(struct broker, host));
+    if (broker->serves) {
+        port_hears(&broker->inner->port, route, client, bytes, length);
     }
 }
 
@@ -151,7 +74,7 @@ static void bury(struct broker *broker)
     broker->wants_to_lead = false;
     fibres_end(&broker->process);
     process_end(&broker->process);
-    net_broker_ended(broker);
+    net_host_ended(&broker->host);
 }
 
 static void begin_again(void *context, uint64_t a, uint64_t b)
@@ -174,10 +97,11 @@ static void after_fatal(void *context, uint64_t life, uint64_t unused)
     }
 }
 
-void process_stops(const char *why)
+void process_stops(const char *why, bool is_deposed)
 {
     struct broker *broker = present();
     (void)why;
+    (void)is_deposed;
     broker->fatal++;
     assert(fibre_current() != NULL);
     event_in(0, NULL, after_fatal, broker, broker->process.life, 0);
@@ -203,28 +127,6 @@ void broker_forget(struct broker *broker)
 }
 
 /* ---------------------------------------------------------------- the commit */
-
-/* Writes the entry as broker/storage/storage_commit.c does. */
-static size_t write_entry(struct inner *inner, const struct group *group)
-{
-    struct entry_head head = {.count = group->command_count,
-                              .index = inner->store.last.index + 1,
-                              .epoch = inner->store.epoch,
-                              .batch = entropy_id(),
-                              .previous = inner->store.last.chain,
-                              .first_command = group->first_command};
-    struct entry_command *commands = calloc(group->command_count, sizeof *commands);
-    if (commands == NULL) {
-        fatal("out of memory for a journal entry");
-    }
-    for (uint32_t i = 0; i < group->command_count; i++) {
-        commands[i] = group->commands[i].entry;
-    }
-    size_t length = entry_write(&head, commands, inner->store.buffer, ENTRY_MAX_BYTES);
-    free(commands);
-    assert(length > 0);
-    return length;
-}
 
 /* Offers acts in the transaction of the entry, as broker/storage/storage_commit.c does. */
 static void offer_acts(const struct group *group, const struct hash32 *chain)
@@ -284,7 +186,8 @@ enum storage_status storage_commit(struct storage *store, const struct group *gr
     struct inner *inner = broker->inner;
     assert(store == &inner->store);
     assert(group->first_command == store->last.next_command);
-    size_t length = write_entry(inner, group);
+    const size_t length = group_write_entry(group, store->last.index + 1, store->epoch,
+                                            &store->last.chain, store->buffer);
     const struct journal_entry entry = {
         .index = store->last.index + 1, .bytes = store->buffer, .length = length};
     const struct hash32 chain = sha256_of(store->buffer, length);
@@ -661,13 +564,14 @@ static void *run(void *argument)
     (void)fibre_create(run_look, broker);
     broker->serves = true;
     broker->wants_to_lead = false;
-    net_set_leader(broker);
+    net_set_leader(&broker->host);
     return NULL;
 }
 
 void broker_start(struct broker *broker)
 {
     process_begin(&broker->process);
+    broker->host = (struct host){.process = &broker->process, .hears = hears};
     broker->started++;
     trace("%s starts", broker->process.name);
     struct process *before = process_enter(&broker->process);

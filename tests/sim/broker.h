@@ -13,7 +13,7 @@
 #include "broker/storage/journal_memory.h"
 #include "exchange/exchange.h"
 #include "protocol/genesis.h"
-#include "runtime/router.h"
+#include "tests/sim/net.h"
 #include "tests/sim/world.h"
 
 struct fibre;
@@ -21,6 +21,7 @@ struct inner; /* everything that is lost in a crash */
 
 struct broker {
     struct process process;
+    struct host host;
     const struct genesis *genesis;
     const struct exchange_limits *limits;
     struct journal_log *log;
@@ -43,9 +44,6 @@ struct broker {
 void broker_start(struct broker *broker);
 /* Ends at once, as by SIGKILL; its journal and snapshot stay. */
 void broker_crash(struct broker *broker);
-/* A message of a connection arrived at its port. */
-void broker_hears(struct broker *broker, uint32_t route, const struct key32 *client,
-                  const uint8_t *bytes, size_t length);
 /* Says where the broker stands, and its state there. Returns false while the broker starts, or has
  * applied commands that are not committed. Another may have taken over while it was stopped, and
  * written something else there. */

@@ -3,12 +3,17 @@
 #
 # usage: check_link.sh PROGRAM FOLDER-OF-ROOMS OBJECT...
 # Of the pure rooms and of the broker's logic the simulator's own objects may define nothing; of the broker
-# only what is the world's: queues between threads, the last word, the commit to a disk.
+# only what is the world's: queues between threads, the last word, the commit to a disk. With three brokers it is
+# the whole disk of a broker, the calls to etcd's members, and the ports.
 set -euo pipefail
 program=$1
 rooms=$2
 shift 2
-world='^(queue_[a-z_]+|fatal|storage_commit|storage_append|storage_apply|storage_sync_tables|storage_save_space|storage_write_acts)$'
+world='^(queue_[a-z_]+|fatal|fatal_deposed|storage_commit|storage_append|storage_apply|storage_sync_tables|storage_save_space|storage_write_acts)$'
+
+if [ "$(basename "$program")" = sim-cluster ]; then
+    world='^(queue_[a-z_]+|fatal|fatal_deposed|storage_[a-z_]+|snapshot_newest|snapshots_(start|apply)|history_mark_look|balance_check|etcd_mark_[a-z]+|grpc_member_[a-z]+|config_limits_text|broker_open_ports|broker_announce)$'
+fi
 
 defined() { nm --defined-only --extern-only "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[TDBRVW]/ { print $3 }' | sort -u; }
 own=$(defined "$@")
@@ -42,5 +47,12 @@ need provider_session agent_session_incoming agent_session_finished agent_sessio
 need consumer_session consumer_session_incoming consumer_session_request
 need protocol dialogue_incoming envelope_read codec_decode identity_verify_envelope results_verify
 need matching book_match book_match_by_rank
+if [ "$(basename "$program")" = sim-cluster ]; then
+    need protocol contacts_next_ns
+    need broker broker_start_exchange broker_follow replicated_open replicated_follow replicated_lead replicated_append \
+        succession_is_due etcd_log_take etcd_calls_run journal_etcd_open standby_start group_write_entry trim_step \
+        gateway_start core_start committer_start follower_start verify_start release_effects translate_entry
+    exit 0
+fi
 need broker gateway_start core_start committer_start follower_start verify_start release_effects translate_entry \
     presence_next_notice replay_entry entry_write journal_memory_open logtime_stamp privileged_act_of act_log_open act_log_append

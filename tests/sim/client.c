@@ -262,6 +262,7 @@ static void read_something(struct client *client, enum message_type type,
     struct id128 id = entropy_id();
     if (consumer_session_request(client->session, clock_monotonic_ns(), type, &id, body) ==
         CONSUMER_OK) {
+        client_notes_read(client, &id);
         client->reads_unanswered++;
     }
 }
@@ -331,6 +332,7 @@ static void on_accepted(struct client *client, const struct consumer_event *even
     if (!oracle_accepted(client->account, &event->id, &index)) {
         sim_fail("an acceptance reached its client and is not in the log");
     }
+    client_knows(event->index);
     if (index != event->index) {
         sim_fail("accepted as command %llu, but the log has it as %llu",
                  (unsigned long long)event->index, (unsigned long long)index);
@@ -381,6 +383,7 @@ static void on_rejected(struct client *client, const struct consumer_event *even
 static void on_jobs(struct client *client, const struct consumer_event *event)
 {
     const Bourse__V1__JobsReply *reply = (const void *)event->body;
+    client_checks_read(client, &event->id, reply->index);
     for (size_t i = 0; i < reply->n_jobs; i++) {
         struct id128 id = codec_id(reply->jobs[i]->job);
         struct client_request *request = find_request(client, &id);
@@ -459,11 +462,18 @@ static void send_all(struct client *client)
     }
 }
 
+static struct consumer_session *new_session(struct client *client)
+{
+    const struct contact *addresses;
+    const size_t count = net_addresses(&addresses);
+    return consumer_session_create_at(client->identity, "simulated client", addresses, count);
+}
+
 /* Does as consumer/client/join.c: a session that began without an account stays without one. */
 static bool renew_session(struct client *client)
 {
     consumer_session_destroy(&client->session);
-    client->session = consumer_session_create(client->identity, "simulated client");
+    client->session = new_session(client);
     client->wants_new_session = false;
     client->reconnect_ns = 0;
     for (size_t i = 0; i < client->request_count; i++) {
@@ -481,6 +491,7 @@ static void turn(struct client *client)
     }
     if (now_ns >= client->reconnect_ns) {
         client->reconnect_ns = INT64_MAX;
+        client->peer.target = net_host_at(consumer_session_address(client->session));
         net_connect(&client->peer);
         consumer_session_connected(client->session, now_ns, entropy_u64());
     }
@@ -543,7 +554,7 @@ void client_start(struct client *client)
     client->reconnect_ns = 0;
     client->reads_unanswered = 0;
     client->wants_new_session = false;
-    client->session = consumer_session_create(client->identity, "simulated client");
+    client->session = new_session(client);
     trace("starts");
     if (client->session == NULL) {
         client_crash(client);
@@ -551,11 +562,6 @@ void client_start(struct client *client)
         turn(client);
     }
     process_leave(before);
-}
-
-bool client_is_ready(const struct client *client)
-{
-    return client->process.runs && consumer_session_ready(client->session);
 }
 
 /* ---------------------------------------------------------------- afterwards */
@@ -579,36 +585,4 @@ void client_asks_for_all(struct client *client)
     }
     turn(client);
     process_leave(before);
-}
-
-size_t client_unseen(const struct client *client)
-{
-    size_t unseen = 0;
-    for (size_t i = 0; i < client->request_count; i++) {
-        const struct client_request *request = &client->requests[i];
-        unseen += request->type == MESSAGE_SUBMIT_JOB && request->fate == FATE_ACCEPTED &&
-                  !request->is_seen;
-    }
-    return unseen;
-}
-
-size_t client_open(const struct client *client)
-{
-    size_t open = 0;
-    for (size_t i = 0; i < client->request_count; i++) {
-        open += client->requests[i].fate == FATE_OPEN;
-    }
-    return open;
-}
-
-void client_tells(const struct client *client)
-{
-    for (size_t i = 0; i < client->request_count; i++) {
-        const struct client_request *request = &client->requests[i];
-        if (request->fate == FATE_OPEN) {
-            trace("%s has no answer to its %s %02x%02x, which is %s", client->process.name,
-                  message_name(request->type), request->id.bytes[0], request->id.bytes[1],
-                  request->is_pending ? "pending" : "not pending");
-        }
-    }
 }

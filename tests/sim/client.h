@@ -11,7 +11,7 @@
 #include "protocol/identity.h"
 #include "tests/sim/net.h"
 
-enum { CLIENT_REQUESTS = 1024 };
+enum { CLIENT_REQUESTS = 1024, CLIENT_READS = 32 };
 
 enum request_fate { FATE_OPEN, FATE_ACCEPTED, FATE_REJECTED };
 
@@ -51,6 +51,11 @@ struct client {
     struct consumer_session *session;
     int64_t reconnect_ns, due_ns;
     uint64_t reads_unanswered;
+    struct { /* the newest reads, in a ring */
+        struct id128 id;
+        uint64_t acknowledged; /* the newest command that any client knew to be accepted */
+    } reads[CLIENT_READS];
+    size_t read_count;
     bool wants_new_session; /* now with an account behind it */
 };
 
@@ -84,6 +89,12 @@ void client_joins(struct client *client, const struct id128 *token);
 
 /* client_bodies.c: hands the request to its session. */
 enum consumer_status client_sends(struct client *client, const struct client_request *request);
+
+/* client_state.c: some client knows that this command was accepted. */
+void client_knows(uint64_t index);
+void client_notes_read(struct client *client, const struct id128 *id);
+/* Fails the run when an answer is older than what was acknowledged before the question. */
+void client_checks_read(const struct client *client, const struct id128 *id, uint64_t index);
 
 /* Asks for every job that was accepted; client_saw_all once all rows came. */
 void client_asks_for_all(struct client *client);

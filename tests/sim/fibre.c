@@ -23,6 +23,7 @@ struct fibre {
     struct process *process;
     uint32_t life;
     bool is_used, is_waiting, is_over;
+    uint64_t born;  /* how many there were before */
     uint64_t waits; /* counts them: a wake or timeout of an earlier wait is void */
     void *(*run)(void *);
     void *argument;
@@ -31,6 +32,7 @@ struct fibre {
 
 static struct fibre fibres[FIBRES_MAX];
 static struct fibre *running;
+static uint64_t births;
 static jmp_buf scheduler;
 static const void *scheduler_stack;
 static size_t scheduler_size;
@@ -137,12 +139,24 @@ struct fibre *fibre_create(void *(*run)(void *), void *argument)
     fibre->process = world.current;
     fibre->is_used = true;
     fibre->is_waiting = true;
+    fibre->born = births++;
     fibre->waits = waits;
     fibre->run = run;
     fibre->argument = argument;
     make_context(fibre);
     event_in(draw_time(DICE_ORDER, 0, 10 * SIM_US), world.current, resume, fibre, waits, 0);
     return fibre;
+}
+
+uint64_t fibre_name(const struct fibre *fibre)
+{
+    return fibre->born * FIBRES_MAX + (uint64_t)(fibre - fibres);
+}
+
+bool fibre_runs(uint64_t name)
+{
+    const struct fibre *fibre = &fibres[name % FIBRES_MAX];
+    return fibre->is_used && fibre->born == name / FIBRES_MAX;
 }
 
 struct fibre *fibre_current(void)

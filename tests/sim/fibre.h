@@ -10,6 +10,10 @@ struct fibre;
 
 /* A new fibre of the present process; it begins soon. */
 struct fibre *fibre_create(void *(*run)(void *), void *argument);
+/* A name that no other fibre has or will have. */
+uint64_t fibre_name(const struct fibre *fibre);
+/* Returns true until the fibre of that name has returned, or its process has ended. */
+bool fibre_runs(uint64_t name);
 /* The one that runs; NULL outside of any. */
 struct fibre *fibre_current(void);
 /* Waits until fibre_wake, or for `timeout_ns` (INT64_MAX: for ever). */

@@ -1,28 +1,19 @@
 #include "tests/sim/market.h"
 
-#include "runtime/clock.h"
-#include "runtime/entropy.h"
-#include "tests/sim/agent.h"
 #include "tests/sim/broker.h"
-#include "tests/sim/client.h"
-#include "tests/sim/hostile.h"
 #include "tests/sim/oracle.h"
+#include "tests/sim/people.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    BROKERS_MAX = 2,
-    AGENTS_MAX = 5,
-    CLIENTS_MAX =
-        7, /* the first is the operator, the second an agent's owner, the last two join later */
-    OWNER = 1,
-    NEWCOMERS = 2,
-    HOSTILES = 2,
-    ENTRIES_MAX = 1 << 20,
-};
+enum { BROKERS_MAX = 2, ENTRIES_MAX = 1 << 20 };
+const uint64_t market_commands_least = 2000;
+const uint64_t market_faults_least = 50;
+const bool market_is_cluster = false;
+const char market_command[] = "scripts/sim";
 #define STORM_MOST_NS (INT64_C(7200) * SIM_S)
 #define CALM_MOST_NS (INT64_C(1800) * SIM_S)
 
@@ -37,18 +28,10 @@ struct profile { /* what this seed is like; chances in 10,000 each pulse */
 
 static struct {
     struct profile profile;
-    struct genesis genesis;
-    struct exchange_limits limits;
     struct journal_log *log;
+    struct journal *journal; /* the oracle's view of it */
     struct broker brokers[BROKERS_MAX];
     unsigned broker_count;
-    struct agent agents[AGENTS_MAX];
-    unsigned agent_count;
-    struct client clients[CLIENTS_MAX];
-    unsigned client_count;
-    struct hostile hostiles[HOSTILES];
-    bool is_halted;
-    struct id128 tokens[NEWCOMERS]; /* what the newcomers were given */
 } market;
 
 /* ---------------------------------------------------------------- the seed's character */
@@ -100,60 +83,13 @@ static void draw_profile(struct profile *profile)
 
 /* ---------------------------------------------------------------- who is there */
 
-static struct identity *new_identity(void)
-{
-    uint8_t seed[32];
-    for (size_t i = 0; i < sizeof seed; i++) {
-        seed[i] = (uint8_t)draw(DICE_ENTROPY, 256);
-    }
-    struct identity *identity = identity_create(seed);
-    assert(identity != NULL);
-    return identity;
-}
-
-static uint32_t found_account(const struct identity *identity, uint32_t roles, int64_t credits,
-                              const char *name)
-{
-    uint32_t number = 3 + market.genesis.account_count;
-    struct genesis_account *account = &market.genesis.accounts[market.genesis.account_count++];
-    account->key = *identity_key(identity);
-    account->roles = roles;
-    account->credits_micro = credits;
-    (void)snprintf(account->name, sizeof account->name, "%s", name);
-    oracle_knows(number, identity_transport(identity));
-    return number;
-}
-
-static void make_genesis(void)
-{
-    struct genesis *genesis = &market.genesis;
-    *genesis = (struct genesis){.cluster = {{1, 2, 3}},
-                                .origin = "sim.example",
-                                .log_key = {{9}},
-                                .transport_key = {{8}},
-                                .fee_ppm = (uint32_t)draw(DICE_WORK, 100000),
-                                .price_band_micro = BAND_MICRO};
-}
-
-static void make_limits(void)
-{
-    market.limits = exchange_limits_default();
-    market.limits.accounts = 32;
-    market.limits.asks = 64;
-    market.limits.jobs = 512;
-    market.limits.cells = 512;
-    market.limits.classes = 64;
-    market.limits.leases = draw(DICE_WORK, 4) == 0 ? 60 : 1000;
-    market.limits.attempts = draw(DICE_WORK, 4) == 0 ? 300 : 4000;
-}
-
 static void make_brokers(void)
 {
     market.broker_count = 1 + (unsigned)draw(DICE_WORK, BROKERS_MAX);
     int64_t commit_most_ns = draw_time(DICE_WORK, 200 * SIM_US, 20 * SIM_MS);
     for (unsigned i = 0; i < market.broker_count; i++) {
-        market.brokers[i] = (struct broker){.genesis = &market.genesis,
-                                            .limits = &market.limits,
+        market.brokers[i] = (struct broker){.genesis = &people.genesis,
+                                            .limits = &people.limits,
                                             .log = market.log,
                                             .rank = i,
                                             .mark_every = 100 + draw(DICE_WORK, 500),
@@ -164,146 +100,18 @@ static void make_brokers(void)
     }
 }
 
-static void name_client(char *ret_name, size_t size, unsigned i)
-{
-    (void)snprintf(ret_name, size, "%s%u",
-                   i == 0       ? "operator"
-                   : i == OWNER ? "owner"
-                                : "client",
-                   i);
-}
-
-/* Draws one or two members, at hours that are near. */
-static void draw_conditions(struct agent_conditions *conditions)
-{
-    const uint32_t now_min = (uint32_t)(clock_wall_ns() / SIM_S / 60 % HOURS_DAY_MIN);
-    if (draw(DICE_WORK, 5) == 0) {
-        conditions->to_count = 1 + (uint32_t)draw(DICE_WORK, 2);
-        for (uint32_t i = 0; i < conditions->to_count; i++) {
-            const uint64_t member =
-                OWNER + draw(DICE_WORK, market.client_count - NEWCOMERS - OWNER);
-            name_client(conditions->to[i], sizeof conditions->to[i], (unsigned)member);
-        }
-    }
-    for (uint32_t n = draw(DICE_WORK, 5) == 0 ? 2 : 0; conditions->hours.count < n;) {
-        const uint32_t from_min =
-            now_min + (uint32_t)draw(DICE_WORK, 10) + 5 * conditions->hours.count;
-        const uint32_t till_min = from_min + 1 + (uint32_t)draw(DICE_WORK, 6);
-        conditions->hours.windows[conditions->hours.count++] =
-            (struct hours_window){.days = HOURS_ALL_DAYS,
-                                  .from_min = (uint16_t)(from_min % HOURS_DAY_MIN),
-                                  .till_min = (uint16_t)(1 + (till_min - 1) % HOURS_DAY_MIN)};
-    }
-}
-
-static void make_agents(void)
-{
-    market.agent_count = 2 + (unsigned)draw(DICE_WORK, AGENTS_MAX - 1);
-    for (unsigned i = 0; i < market.agent_count; i++) {
-        struct agent *agent = &market.agents[i];
-        (void)snprintf(agent->process.name, sizeof agent->process.name, "agent%u", i);
-        bool is_referee = i < 2 || draw(DICE_WORK, 2) == 0;
-        if (i == 0) {
-            agent->identity = market.clients[OWNER].identity;
-            agent->account = market.clients[OWNER].account;
-        } else {
-            agent->identity = new_identity();
-            agent->account = found_account(
-                agent->identity, is_referee ? ROLE_PROVIDER | ROLE_REFEREE : ROLE_PROVIDER, 0,
-                agent->process.name);
-        }
-        agent->cheating = draw(DICE_WORK, 3) == 0 ? 2000 : 0;
-        agent->cluster = market.genesis.cluster;
-        agent->is_liar = i > 0 && market.profile.lie > 0 && draw(DICE_WORK, 3) == 0;
-        agent->device_count = 1 + (uint32_t)draw(DICE_WORK, AGENT_DEVICES);
-        agent->longest_ns = draw_time(DICE_WORK, 20 * SIM_MS, 3 * SIM_S);
-        agent->failing = draw(DICE_WORK, 3) == 0 ? 600 : 100;
-        for (uint32_t k = 0; k < agent->device_count; k++) {
-            agent->devices[k].id = (struct id128){{(uint8_t)(i + 1), (uint8_t)(k + 1), 5}};
-            agent->devices[k].slots = 1 + (uint32_t)draw(DICE_WORK, 6);
-            agent->devices[k].price_micro = (int64_t)draw(DICE_WORK, 5) * 80000;
-            agent->devices[k].max_term_ms = draw(DICE_WORK, 5) == 0 ? 30000 : 0;
-            agent->devices[k].is_gpu = draw(DICE_WORK, 3) == 0;
-            agent->devices[k].memory = (int64_t)(1 + draw(DICE_WORK, 8)) << 30;
-            agent->devices[k].bf16 = (int64_t)draw(DICE_WORK, 4) * INT64_C(500000000000000);
-            draw_conditions(&agent->devices[k].conditions);
-            agent->devices[k].is_interruptible = draw(DICE_WORK, 2) == 0;
-            agent->devices[k].notice_ms = (int64_t)draw(DICE_WORK, 4) * 700;
-            agent->devices[k].minimum_run_ms = (int64_t)draw(DICE_WORK, 4) * 900;
-        }
-    }
-}
-
-static uint32_t client_roles(unsigned i)
-{
-    return i == 0       ? ROLE_OPERATOR
-           : i == OWNER ? ROLE_CONSUMER | ROLE_PROVIDER | ROLE_REFEREE
-                        : ROLE_CONSUMER;
-}
-
-static void make_clients(void)
-{
-    unsigned members = 3 + (unsigned)draw(DICE_WORK, CLIENTS_MAX - NEWCOMERS - 2);
-    market.client_count = members + NEWCOMERS;
-    for (unsigned i = 0; i < market.client_count; i++) {
-        struct client *client = &market.clients[i];
-        client->is_operator = i == 0;
-        client->is_owner = i == OWNER;
-        name_client(client->process.name, sizeof client->process.name, i);
-        client->identity = new_identity();
-        client->is_newcomer = i >= members;
-        if (client->is_newcomer) {
-            oracle_expects(identity_key(client->identity), identity_transport(client->identity));
-        } else {
-            client->account = found_account(client->identity, client_roles(i),
-                                            i == 0 ? 0 : INT64_C(60000000), client->process.name);
-        }
-        client->largest = draw(DICE_WORK, 4) == 0 ? 120 : 30;
-    }
-}
-
-static void make_hostiles(void)
-{
-    for (unsigned i = 0; i < HOSTILES; i++) {
-        struct hostile *hostile = &market.hostiles[i];
-        (void)snprintf(hostile->process.name, sizeof hostile->process.name, "hostile%u", i);
-        hostile->identity = new_identity();
-        if (i > 0) { /* a member; the other is a stranger */
-            (void)found_account(hostile->identity, ROLE_CONSUMER | ROLE_PROVIDER, 1000,
-                                hostile->process.name);
-        }
-    }
-}
-
 /* ---------------------------------------------------------------- what happens */
-
-static struct agent *some_agent(void)
-{
-    return &market.agents[draw(DICE_FAULTS, market.agent_count)];
-}
-
-static struct client *some_consumer(void)
-{
-    return &market.clients[1 + draw(DICE_WORK, market.client_count - 1)];
-}
-
-static struct peer *some_peer(void)
-{
-    uint64_t which = draw(DICE_FAULTS, market.agent_count + market.client_count);
-    return which < market.agent_count ? &market.agents[which].peer
-                                      : &market.clients[which - market.agent_count].peer;
-}
 
 static struct process *some_process(void)
 {
     uint64_t which =
-        draw(DICE_FAULTS, market.broker_count + market.agent_count + market.client_count);
+        draw(DICE_FAULTS, market.broker_count + people.agent_count + people.client_count);
     if (which < market.broker_count) {
         return &market.brokers[which].process;
     }
     which -= market.broker_count;
-    return which < market.agent_count ? &market.agents[which].process
-                                      : &market.clients[which - market.agent_count].process;
+    return which < people.agent_count ? &people.agents[which].process
+                                      : &people.clients[which - people.agent_count].process;
 }
 
 static void crash_broker(void)
@@ -312,24 +120,6 @@ static void crash_broker(void)
     if (broker->process.runs) {
         fault_happened(FAULT_BROKER_CRASH);
         broker_crash(broker);
-    }
-}
-
-static void crash_agent(void)
-{
-    struct agent *agent = some_agent();
-    if (agent->process.runs) {
-        fault_happened(FAULT_AGENT_CRASH);
-        agent_crash(agent);
-    }
-}
-
-static void crash_client(void)
-{
-    struct client *client = &market.clients[draw(DICE_FAULTS, market.client_count)];
-    if (client->process.runs) {
-        fault_happened(FAULT_CLIENT_CRASH);
-        client_crash(client);
     }
 }
 
@@ -343,16 +133,6 @@ static void stall(void)
         trace("%s is stopped for %.3f s", process->name,
               (double)(process->stalled_until_ns - world.now_ns) / (double)SIM_S);
     }
-}
-
-static void cut(void)
-{
-    uint64_t ways = 1 + draw(DICE_FAULTS, 3);
-    int64_t most_ns = draw(DICE_FAULTS, 3) == 0 ? 60 * SIM_S : 5 * SIM_S;
-    struct peer *peer = some_peer();
-    const bool is_held = draw(DICE_FAULTS, 2) == 0;
-    const int64_t time_ns = draw_time(DICE_FAULTS, 10 * SIM_MS, most_ns);
-    net_cut(peer, (ways & 1) != 0, (ways & 2) != 0, is_held, time_ns);
 }
 
 static void fail_memory(void)
@@ -382,44 +162,6 @@ static void jump_clock(void)
           (double)process->wall_offset_ns / (double)SIM_S);
 }
 
-static void operate(void)
-{
-    struct client *operator= & market.clients[0];
-    uint64_t which = draw(DICE_WORK, 8);
-    if (which == 7) {
-        client_sets_bands(operator, draw(DICE_WORK, 2) == 0);
-    } else if (which == 0) {
-        market.is_halted = !market.is_halted;
-        client_halts(operator, market.is_halted);
-    } else if (which < 3) {
-        client_freezes(operator, identity_key(some_agent()->identity), which == 1);
-    } else {
-        client_mints(operator, identity_key(some_consumer()->identity));
-    }
-}
-
-/* The operator invites a newcomer, or a newcomer tries what it was given: sometimes before the
- * invitation stands, sometimes when it is over, sometimes one that the other newcomer was given
- * too. */
-static void newcomers(void)
-{
-    uint32_t which = (uint32_t)draw(DICE_WORK, NEWCOMERS);
-    struct client *newcomer = &market.clients[market.client_count - NEWCOMERS + which];
-    struct id128 *token = &market.tokens[which];
-    uint32_t account;
-    if (oracle_joined(identity_key(newcomer->identity), &account)) {
-        return;
-    }
-    if (draw(DICE_WORK, 3) == 0) {
-        int64_t lasts_ns = draw(DICE_WORK, 3) == 0 ? 3 * SIM_S : 3600 * SIM_S;
-        *token = entropy_id();
-        client_invites(&market.clients[0], token,
-                       (exchange_log_time_ns(oracle_exchange()) + lasts_ns) / SIM_MS);
-    } else {
-        client_joins(newcomer, draw(DICE_WORK, 5) == 0 ? &market.tokens[1 - which] : token);
-    }
-}
-
 static void happen(uint32_t per_10000, void (*run)(void))
 {
     if (chance(DICE_FAULTS, per_10000)) {
@@ -427,77 +169,21 @@ static void happen(uint32_t per_10000, void (*run)(void))
     }
 }
 
-static void lie(void)
-{
-    struct agent *agent = some_agent();
-    if (agent->is_liar) {
-        agent_lies(agent);
-    }
-}
-
-static void be_hostile(void)
-{
-    hostile_acts(&market.hostiles[draw(DICE_WORK, HOSTILES)]);
-}
-
-static void replay(void)
-{
-    net_replay(some_peer());
-}
-
 static void trouble(void)
 {
     const struct profile *profile = &market.profile;
     happen(profile->broker_crash, crash_broker);
-    happen(profile->agent_crash, crash_agent);
-    happen(profile->client_crash, crash_client);
+    happen(profile->agent_crash, people_crash_agent);
+    happen(profile->client_crash, people_crash_client);
     happen(profile->stall, stall);
-    happen(profile->cut, cut);
+    happen(profile->cut, people_cut);
     happen(profile->memory, fail_memory);
     happen(profile->takeover, take_over);
-    happen(profile->nonsense, be_hostile);
-    happen(profile->lie, lie);
-    happen(profile->replay * 5, replay);
+    happen(profile->nonsense, people_be_hostile);
+    happen(profile->lie, people_lie);
+    happen(profile->replay * 5, people_replay);
     happen(profile->clock_jump, jump_clock);
-    happen(profile->operator_acts, operate);
-}
-
-/* The owner of the first agent has its own mind about one of its devices. */
-static void own(void)
-{
-    struct client *owner = &market.clients[OWNER];
-    const struct agent *agent = &market.agents[0];
-    const struct id128 *device = &agent->devices[draw(DICE_WORK, agent->device_count)].id;
-    const uint64_t which = draw(DICE_WORK, 5);
-    struct id128 order;
-    if (which < 3) {
-        client_offers(owner, device);
-    } else if (oracle_ask_of(agent->account, device, &order)) {
-        (which == 3 ? client_reprices : client_withdraws)(owner, &order);
-    }
-}
-
-static void work(void)
-{
-    struct client *client = some_consumer();
-    uint64_t which = draw(DICE_WORK, 20);
-    if (which < 8 && client_open(client) < market.profile.jobs_open) {
-        client_submits(client);
-    } else if (which < 10) {
-        client_asks(client);
-    } else if (which == 10) {
-        client_cancels(client);
-    } else if (which == 11) {
-        newcomers();
-    } else if (which == 14) {
-        client_judges(client);
-    } else if (which == 12) {
-        client_replaces(client);
-    } else if (which == 13) {
-        own();
-    } else if (chance(DICE_WORK, market.profile.replay)) {
-        client_repeats(client);
-    }
+    happen(profile->operator_acts, people_operate);
 }
 
 static void pulse(void *context, uint64_t a, uint64_t b)
@@ -507,19 +193,13 @@ static void pulse(void *context, uint64_t a, uint64_t b)
     (void)b;
     if (!world.calm) {
         trouble();
-        work();
+        people_work();
         event_in(draw_time(DICE_WORK, market.profile.pulse_ns / 2, market.profile.pulse_ns), NULL,
                  pulse, NULL, 0, 0);
     }
 }
 
 /* ---------------------------------------------------------------- the calm */
-
-static void end_cuts(struct peer *peer)
-{
-    peer->cut_to_until_ns = 0;
-    peer->cut_from_until_ns = 0;
-}
 
 static void become_calm(void)
 {
@@ -533,64 +213,7 @@ static void become_calm(void)
         market.brokers[i].process.failing_in = 0;
         market.brokers[i].process.stalled_until_ns = 0;
     }
-    for (unsigned i = 0; i < market.agent_count; i++) {
-        market.agents[i].process.failing_in = 0;
-        end_cuts(&market.agents[i].peer);
-    }
-    for (unsigned i = 0; i < market.client_count; i++) {
-        market.clients[i].process.failing_in = 0;
-        end_cuts(&market.clients[i].peer);
-    }
-}
-
-/* Whatever was halted or frozen is free again; asked for again while an older request may still
- * undo it. */
-static void reopen_market(void)
-{
-    struct client *operator= & market.clients[0];
-    if (exchange_halted(oracle_exchange())) {
-        client_halts(operator, false);
-    }
-    const struct exchange_bands bands = exchange_bands_now(oracle_exchange());
-    if (bands.least_micro != 0 || bands.most_micro != BAND_MICRO || bands.notional_micro != 0) {
-        client_sets_bands(operator, true);
-    }
-    for (unsigned i = 0; i < market.agent_count; i++) {
-        struct exchange_account_row row;
-        if (exchange_account(oracle_exchange(), market.agents[i].account, &row) && row.frozen) {
-            client_freezes(operator, & row.key, false);
-        }
-    }
-}
-
-/* Returns how much is not right yet; 0: everything is. */
-static size_t unfinished(bool tells)
-{
-    size_t count = 0;
-    for (unsigned i = 0; i < market.agent_count; i++) {
-        if (!agent_is_ready(&market.agents[i])) {
-            count++;
-            if (tells) {
-                trace("%s is not ready", market.agents[i].process.name);
-            }
-        }
-    }
-    for (unsigned i = 0; i < market.client_count; i++) {
-        const struct client *client = &market.clients[i];
-        size_t open = client_open(client);
-        size_t unseen = client_unseen(client);
-        count += open + unseen + (client_is_ready(client) ? 0 : 1);
-        if (tells && open + unseen > 0) {
-            client_tells(client);
-            trace("%s: %zu requests without an answer, %zu jobs not found", client->process.name,
-                  open, unseen);
-        }
-    }
-    size_t stuck = oracle_stuck_jobs();
-    if (tells) {
-        trace("%zu jobs do not end", stuck);
-    }
-    return count + stuck;
+    people_become_calm();
 }
 
 static void compare_brokers(void)
@@ -614,14 +237,14 @@ static void run_calm(void)
         while (event_next(slice_ns)) {
             oracle_follow();
         }
-        reopen_market();
-        for (unsigned i = 0; i < market.client_count; i++) {
-            client_asks_for_all(&market.clients[i]);
+        people_reopen();
+        for (unsigned i = 0; i < people.client_count; i++) {
+            client_asks_for_all(&people.clients[i]);
         }
-        left = unfinished(false);
+        left = people_unfinished(false);
     }
     if (left > 0) {
-        (void)unfinished(true);
+        (void)people_unfinished(true);
         sim_fail("%zu things are not right %.0f s after the faults stopped", left,
                  (double)CALM_MOST_NS / (double)SIM_S);
     }
@@ -633,7 +256,7 @@ static void run_storm(void)
 {
     int64_t until_ns = world.now_ns + STORM_MOST_NS;
     event_in(SIM_S, NULL, pulse, NULL, 0, 0);
-    while (oracle_commands() < MARKET_COMMANDS_LEAST || faults_total() < MARKET_FAULTS_LEAST) {
+    while (oracle_commands() < market_commands_least || faults_total() < market_faults_least) {
         if (!event_next(until_ns)) {
             sim_fail("too quiet: %" PRIu64 " commands and %" PRIu64 " faults", oracle_commands(),
                      faults_total());
@@ -642,33 +265,41 @@ static void run_storm(void)
     }
 }
 
+static uint64_t log_last(void)
+{
+    return journal_log_last(market.log);
+}
+
+static enum journal_status log_next(uint64_t index, struct journal_entry *ret_entry)
+{
+    return journal_next(market.journal, index, ret_entry, 0);
+}
+
 static void begin(void)
 {
     memset(&market, 0, sizeof market);
+    memset(&people, 0, sizeof people);
     draw_profile(&market.profile);
-    make_genesis();
-    make_limits();
+    people.habits.lie = market.profile.lie;
+    people.habits.replay = market.profile.replay;
+    people.habits.jobs_open = market.profile.jobs_open;
+    people_found();
+    people_draw_limits();
     market.log = journal_log_create(random_u64(&world.dice[DICE_FAULTS]), ENTRIES_MAX);
     assert(market.log != NULL);
     journal_log_set_faults(market.log, &market.profile.journal);
-    oracle_start(market.log, &market.limits);
+    market.journal = journal_memory_open(market.log);
+    assert(market.journal != NULL);
+    oracle_start(&(struct oracle_log){.last = log_last, .next = log_next}, &people.limits);
     net_start(&market.profile.net);
-    make_clients();
-    make_agents();
-    make_hostiles();
+    people_make_clients();
+    people_make_agents();
+    people_make_hostiles();
     make_brokers();
     for (unsigned i = 0; i < market.broker_count; i++) {
         broker_start(&market.brokers[i]);
     }
-    for (unsigned i = 0; i < market.client_count; i++) {
-        client_start(&market.clients[i]);
-    }
-    for (unsigned i = 0; i < market.agent_count; i++) {
-        agent_start(&market.agents[i]);
-    }
-    for (unsigned i = 0; i < HOSTILES; i++) {
-        hostile_start(&market.hostiles[i]);
-    }
+    people_start();
 }
 
 struct market_result run_market(uint64_t seed, bool traces)

@@ -8,7 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MARKET_COMMANDS_LEAST = 2000, MARKET_FAULTS_LEAST = 50 };
+/* Every seed must have had so many. */
+extern const uint64_t market_commands_least, market_faults_least;
+/* Three brokers, of which more is seen. */
+extern const bool market_is_cluster;
+/* The command that runs a seed again. */
+extern const char market_command[];
 
 struct market_result {
     uint64_t commands, entries, faults;

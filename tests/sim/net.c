@@ -3,10 +3,11 @@
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
-#include "tests/sim/broker.h"
+#include "runtime/router.h"
 #include "tests/sim/oracle.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { CONNECTIONS_MAX = 1 << 16, CAPTURED_MAX = 64, QUEUE_MAX = 1000, SESSION_OFFSET = 8 };
@@ -14,8 +15,8 @@ enum { CONNECTIONS_MAX = 1 << 16, CAPTURED_MAX = 64, QUEUE_MAX = 1000, SESSION_O
 struct connection {
     struct peer *peer;
     uint32_t peer_life;
-    struct broker *broker;
-    uint32_t broker_life;
+    struct host *host;
+    uint32_t host_life;
     int64_t arrived_there_ns, arrived_here_ns; /* latest planned arrivals: order is kept, mostly */
     uint32_t underway;                         /* towards the peer */
     bool is_open;
@@ -31,7 +32,10 @@ struct parcel {
 
 static struct {
     struct net_faults faults;
-    struct broker *leader;
+    struct host *leader;
+    struct host *hosts[NET_HOSTS_MAX];
+    struct contact addresses[NET_HOSTS_MAX];
+    size_t host_count;
     struct connection *connections; /* by route; place 0 stays empty */
     uint32_t count, capacity;
     struct parcel *captured[CAPTURED_MAX];
@@ -52,29 +56,55 @@ void net_set_faults(const struct net_faults *faults)
     net.faults = *faults;
 }
 
-void net_set_leader(struct broker *broker)
+void net_set_leader(struct host *host)
 {
-    net.leader = broker;
+    net.leader = host;
 }
 
-void net_broker_ended(const struct broker *broker)
+void net_host_ended(const struct host *host)
 {
-    if (net.leader == broker) {
+    if (net.leader == host) {
         net.leader = NULL;
     }
 }
 
+void net_add_host(struct host *host)
+{
+    assert(net.host_count < NET_HOSTS_MAX);
+    struct contact *address = &net.addresses[net.host_count];
+    host->number = (unsigned)net.host_count;
+    (void)snprintf(address->control, sizeof address->control, "tcp://b%u:1", host->number);
+    (void)snprintf(address->blobs, sizeof address->blobs, "tcp://b%u:2", host->number);
+    net.hosts[net.host_count++] = host;
+}
+
+size_t net_addresses(const struct contact **ret_addresses)
+{
+    *ret_addresses = net.addresses;
+    return net.host_count;
+}
+
+struct host *net_host_at(const struct contact *address)
+{
+    for (size_t i = 0; address != NULL && i < net.host_count; i++) {
+        if (strcmp(net.addresses[i].control, address->control) == 0) {
+            return net.hosts[i];
+        }
+    }
+    return NULL;
+}
+
 bool net_leader_is_gone(void)
 {
-    return net.leader == NULL || net.leader->process.stalled_until_ns > world.now_ns;
+    return net.leader == NULL || net.leader->process->stalled_until_ns > world.now_ns;
 }
 
 /* ---------------------------------------------------------------- connections */
 
 static bool stands(const struct connection *connection)
 {
-    return connection->is_open && connection->broker->process.runs &&
-           connection->broker->process.life == connection->broker_life;
+    return connection->is_open && connection->host->process->runs &&
+           connection->host->process->life == connection->host_life;
 }
 
 void net_connect(struct peer *peer)
@@ -83,7 +113,8 @@ void net_connect(struct peer *peer)
         net.connections[peer->connection].is_open = false;
         peer->connection = 0;
     }
-    if (net.leader == NULL) {
+    struct host *host = peer->target != NULL ? peer->target : net.leader;
+    if (host == NULL || !host->process->runs) {
         return;
     }
     if (net.count == net.capacity) {
@@ -95,8 +126,8 @@ void net_connect(struct peer *peer)
     net.connections[peer->connection] = (struct connection){
         .peer = peer,
         .peer_life = peer->process->life,
-        .broker = net.leader,
-        .broker_life = net.leader->process.life,
+        .host = host,
+        .host_life = host->process->life,
         .is_open = true,
     };
 }
@@ -126,8 +157,8 @@ static void arrive_there(void *context, uint64_t a, uint64_t b)
     (void)a;
     (void)b;
     if (stands(connection)) {
-        broker_hears(connection->broker, parcel->connection, &connection->peer->transport,
-                     parcel->bytes, parcel->length);
+        connection->host->hears(connection->host, parcel->connection, &connection->peer->transport,
+                                parcel->bytes, parcel->length);
         /* The parcel's content is lost, and its connection goes with it, as on any stream. */
         connection->is_open = !parcel->is_garbled;
     }
@@ -187,6 +218,11 @@ static int64_t arrival(int64_t *latest_ns, int64_t cut_until_ns, bool cut_holds)
     return at;
 }
 
+static int64_t later(int64_t one, int64_t other)
+{
+    return one > other ? one : other;
+}
+
 static void send_parcel(uint32_t number, const void *bytes, size_t length, bool there)
 {
     struct connection *connection = &net.connections[number];
@@ -196,10 +232,13 @@ static void send_parcel(uint32_t number, const void *bytes, size_t length, bool 
         fault_happened(FAULT_REPEATED);
         copies = 2;
     }
+    const unsigned host = connection->host->number;
+    const int64_t cut_until_ns =
+        there ? later(peer->cut_to_until_ns, peer->link_to_until_ns[host])
+              : later(peer->cut_from_until_ns, peer->link_from_until_ns[host]);
     for (int i = 0; i < copies; i++) {
-        int64_t at =
-            there ? arrival(&connection->arrived_there_ns, peer->cut_to_until_ns, peer->cut_holds)
-                  : arrival(&connection->arrived_here_ns, peer->cut_from_until_ns, peer->cut_holds);
+        int64_t at = arrival(there ? &connection->arrived_there_ns : &connection->arrived_here_ns,
+                             cut_until_ns, peer->cut_holds);
         if (at == INT64_MAX) {
             trace("%s lost: %s, %zu bytes, route %u", there ? "request" : "answer",
                   type_of(bytes, length), length, number);
@@ -286,6 +325,20 @@ void net_cut(struct peer *peer, bool to, bool from, bool holds, int64_t duration
     peer->cut_holds = holds;
 }
 
+void net_cut_link(struct peer *peer, const struct host *host, bool to, bool from,
+                  int64_t duration_ns)
+{
+    fault_happened(FAULT_CUT);
+    trace("%s is cut off from %s%s%s for %.3f s", peer->process->name, host->process->name,
+          to ? " there" : "", from ? " back" : "", (double)duration_ns / (double)SIM_S);
+    if (to) {
+        peer->link_to_until_ns[host->number] = world.now_ns + duration_ns;
+    }
+    if (from) {
+        peer->link_from_until_ns[host->number] = world.now_ns + duration_ns;
+    }
+}
+
 /* ---------------------------------------------------------------- the gateway's end */
 
 enum router_sent router_send(struct router *router, const struct route *route,
@@ -303,7 +356,7 @@ enum router_sent router_send(struct router *router, const struct route *route,
     if (connection->underway >= QUEUE_MAX) {
         return ROUTER_FULL;
     }
-    oracle_answers(connection->broker, bytes, length);
+    oracle_answers(connection->host, bytes, length);
     send_parcel(number, bytes, length, false);
     return ROUTER_SENT;
 }

@@ -102,6 +102,9 @@ static void on_effects(const struct exchange_command *command)
     } else if (command->type == EXCHANGE_STATEMENT) {
         oracle.stated_ns[command->account] = oracle.log_time_ns;
     }
+    if (command->type == EXCHANGE_OUTAGE) {
+        oracle_on_outage(command->outage_ns);
+    }
     if (command->type == EXCHANGE_GENESIS) {
         oracle.bands.most_micro = command->genesis.price_band_micro;
     }
@@ -225,9 +228,9 @@ static void take_entry(const struct journal_entry *entry)
 void oracle_follow(void)
 {
     struct process *before = process_enter(NULL);
-    while (journal_log_last(oracle.log) > oracle.entry) {
+    while (oracle.log.last() > oracle.entry) {
         struct journal_entry entry;
-        enum journal_status status = journal_next(oracle.journal, oracle.entry + 1, &entry, 0);
+        enum journal_status status = oracle.log.next(oracle.entry + 1, &entry);
         if (status == JOURNAL_OK) {
             take_entry(&entry);
         } else if (status != JOURNAL_UNAVAILABLE) {
@@ -239,14 +242,13 @@ void oracle_follow(void)
 
 /* ---------------------------------------------------------------- life, reads */
 
-void oracle_start(struct journal_log *log, const struct exchange_limits *limits)
+void oracle_start(const struct oracle_log *log, const struct exchange_limits *limits)
 {
     memset(&oracle, 0, sizeof oracle);
-    oracle.log = log;
-    oracle.journal = journal_memory_open(log);
+    oracle.log = *log;
     oracle.limits = limits;
     oracle.exchange = exchange_create(limits);
-    assert(oracle.journal != NULL && oracle.exchange != NULL);
+    assert(oracle.exchange != NULL);
 }
 
 void oracle_knows(uint32_t account, const struct key32 *transport)

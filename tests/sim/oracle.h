@@ -9,13 +9,18 @@
 
 #include "broker/core/act_log.h"
 #include "broker/core/refusals.h"
-#include "broker/storage/journal_memory.h"
+#include "broker/storage/journal.h"
 #include "exchange/exchange.h"
 #include "tests/sim/net.h"
 
-struct broker;
+/* The true log, as the world knows it. */
+struct oracle_log {
+    uint64_t (*last)(void);
+    /* UNAVAILABLE: ask again. */
+    enum journal_status (*next)(uint64_t index, struct journal_entry *ret_entry);
+};
 
-void oracle_start(struct journal_log *log, const struct exchange_limits *limits);
+void oracle_start(const struct oracle_log *log, const struct exchange_limits *limits);
 /* The key `transport` connects as `account`. */
 void oracle_knows(uint32_t account, const struct key32 *transport);
 /* Somebody who has no account yet and may be invited. */
@@ -29,7 +34,7 @@ void oracle_follow(void);
 /* An honest peer sends these bytes: from now on the log may hold them as its. */
 void oracle_sends(const struct peer *peer, const uint8_t *bytes, size_t length);
 /* A broker lets these bytes go: what they say must be in the log by now. */
-void oracle_answers(const struct broker *broker, const uint8_t *bytes, size_t length);
+void oracle_answers(const struct host *host, const uint8_t *bytes, size_t length);
 /* A broker starts to serve: it opens the audit log. */
 void oracle_serves(void);
 /* A broker writes these acts into the audit log in the transaction of the entry with this chain
@@ -60,6 +65,8 @@ struct oracle_counts {
     uint64_t accepted, rejected, fills, results, late, paid, settled, repeated, joined, acts,
         refusals, given, checked, refuted, unsent, epochs_shown, by_value, gifts, wholes, killed,
         unrested, placed, taken, noticed, begun, other_terms, renewed, bands, words;
+    /* Three brokers alone show these. */
+    uint64_t outages, takeovers, fenced, stale_reads, joins;
 };
 struct oracle_counts oracle_counts(void);
 

@@ -114,7 +114,7 @@ struct seen_attempt *oracle_attempt_of(const struct ledger_record *record)
 
 void oracle_check_in_time(const struct seen_lease *lease)
 {
-    if (lease->has_ended || oracle.log_time_ns > lease->term_end_ns + GRACE_NS) {
+    if (lease->has_ended || oracle.log_time_ns > lease->term_end_ns + GRACE_NS + lease->outage_ns) {
         sim_fail("command %" PRIu64 ": work of a lease that is over is taken", oracle.command);
     }
 }

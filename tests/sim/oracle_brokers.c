@@ -58,13 +58,13 @@ static void check_dispatched(uint64_t lease, size_t count, Bourse__V1__Work *con
 }
 
 /* Release after commit (D2): nothing leaves before the log has it. */
-void oracle_answers(const struct broker *broker, const uint8_t *bytes, size_t length)
+void oracle_answers(const struct host *host, const uint8_t *bytes, size_t length)
 {
     struct process *before = process_enter(NULL);
     struct envelope envelope;
     ProtobufCMessage *body = NULL;
     struct codec_error error = {.field = ""};
-    (void)broker;
+    (void)host;
     oracle_follow();
     if (envelope_read(bytes, length, LIMIT_MESSAGE_BYTES, &envelope) != ENVELOPE_OK) {
         sim_fail("a broker sends what nobody can read");

@@ -459,6 +459,22 @@ static void check_renewal(const struct seen_lease *lease)
     oracle.counts.renewed++;
 }
 
+/* No broker ran: log time stood still, and the terms of leases went on. */
+void oracle_on_outage(int64_t time_ns)
+{
+    for (uint32_t i = 0; i < oracle.leases.count; i++) {
+        struct seen_lease *lease = &oracle.leases.items[i];
+        const int64_t left_ns = lease->term_end_ns - oracle.log_time_ns;
+        if (!lease->has_ended && !lease->is_promised && left_ns > 0 && time_ns > 0) {
+            const int64_t spent_ns = time_ns < left_ns ? time_ns : left_ns;
+            lease->term_end_ns -= spent_ns;
+            lease->outage_ns += spent_ns;
+            lease->outages_ns += spent_ns;
+            oracle.counts.outages++;
+        }
+    }
+}
+
 void oracle_on_lease_effect(const struct exchange_effect *effect)
 {
     struct seen_lease *lease = oracle_lease_of(effect->lease.lease);
@@ -468,6 +484,7 @@ void oracle_on_lease_effect(const struct exchange_effect *effect)
     if (effect->type == EFFECT_LEASE_RENEW) {
         check_renewal(lease);
         lease->term_end_ns = oracle.log_time_ns + effect->lease.term_ns;
+        lease->outage_ns = 0;
     } else if (lease->provider == effect->account) {
         trace("  ends: lease %" PRIu64 ", reason %u", lease->id, effect->lease.reason);
         oracle_check_notice(lease, effect->lease.reason);

@@ -93,6 +93,8 @@ struct seen_lease {
     uint32_t bid, provider, device; /* places in the tables; provider: account */
     uint32_t slots, width;
     int64_t price, granted_ns, term_end_ns, paid_ns, charged;
+    int64_t outage_ns;  /* of its term, with no broker: its agent may send results so much later */
+    int64_t outages_ns; /* the same of all its terms: it may be paid for that */
     int64_t trouble_ns; /* its provider failed the job then: it may be avoided */
     bool has_ended;
     struct exchange_terms terms;
@@ -168,8 +170,7 @@ struct seen_dice {
 };
 
 struct oracle {
-    struct journal *journal;
-    struct journal_log *log;
+    struct oracle_log log;
     const struct exchange_limits *limits;
     struct exchange *exchange;
     struct exchange_effects effects;
@@ -269,6 +270,7 @@ int64_t oracle_price_most(const struct seen_bid *bid, const struct seen_ask *ask
 /* `next`: the effect after it, or NULL. */
 void oracle_on_fill(const struct ledger_record *record, const struct exchange_effect *next);
 void oracle_end_lease(struct seen_lease *lease);
+void oracle_on_outage(int64_t time_ns);
 void oracle_on_lease_effect(const struct exchange_effect *effect);
 void oracle_on_goodbye(uint32_t provider);
 

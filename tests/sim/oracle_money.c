@@ -94,7 +94,7 @@ void oracle_check_charge(struct seen_lease *lease, const struct ledger_record *r
     }
     int64_t until_ns =
         oracle.log_time_ns < lease->term_end_ns ? oracle.log_time_ns : lease->term_end_ns;
-    if (lease->paid_ns > (until_ns - lease->granted_ns) * lease->slots) {
+    if (lease->paid_ns > (until_ns - lease->granted_ns + lease->outages_ns) * lease->slots) {
         sim_fail("command %" PRIu64 ": more time is paid than lease %" PRIu64 " has stood",
                  oracle.command, lease->id);
     }

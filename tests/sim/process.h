@@ -7,7 +7,7 @@
 struct fibre;
 
 /* The present process has said its last word. */
-_Noreturn void process_stops(const char *why);
+_Noreturn void process_stops(const char *why, bool is_deposed);
 /* A port as zmq_poll sees it. */
 bool port_is_readable(const void *port);
 void port_waits(void *port, struct fibre *fibre);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The simulator's tests, as ctest runs them. usage: run.sh seeds|replay|sanitized BIN-FOLDER
-# With BOURSE_LONG=yes the first runs 10,000 seeds, the last 500.
+# The simulator's tests, as ctest runs them. usage: run.sh seeds|replay|sanitized|cluster BIN-FOLDER
+# With BOURSE_LONG=yes they run many more seeds.
 set -euo pipefail
 bin=$2
 long=${BOURSE_LONG:-no}
@@ -8,6 +8,15 @@ jobs=$(nproc)
 case $1 in
 seeds) "$bin/sim" --seeds "1-$([ "$long" = yes ] && echo 10000 || echo 500)" --jobs "$jobs" --quiet ;;
 sanitized) "$bin/sim-sanitized" --seeds "1-$([ "$long" = yes ] && echo 500 || echo 12)" --jobs "$jobs" --quiet ;;
+cluster)
+    "$bin/sim-cluster" --seeds "1-$([ "$long" = yes ] && echo 2000 || echo 100)" --jobs "$jobs" --quiet
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    "$bin/sim-cluster" --seed 7 --trace > "$folder/one"
+    (cd / && LC_ALL=C TZ=Asia/Kathmandu "$bin/sim-cluster" --seed 7 --trace --jobs 3 > "$folder/two")
+    [ "$(wc -l < "$folder/one")" -gt 2000 ] || { echo "seed 7 of the cluster: hardly a trace" >&2; exit 1; }
+    cmp "$folder/one" "$folder/two"
+    ;;
 replay)
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
@@ -24,5 +33,5 @@ replay)
         exit 1
     fi
     ;;
-*) echo "usage: run.sh seeds|replay|sanitized BIN-FOLDER" >&2; exit 2 ;;
+*) echo "usage: run.sh seeds|replay|sanitized|cluster BIN-FOLDER" >&2; exit 2 ;;
 esac

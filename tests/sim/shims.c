@@ -80,7 +80,18 @@ void fatal(const char *format, ...)
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     trace("stops: %s", line);
-    process_stops(line);
+    process_stops(line, false);
+}
+
+void fatal_deposed(const char *format, ...)
+{
+    char line[256];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    trace("is deposed: %s", line);
+    process_stops(line, true);
 }
 
 /* ---------------------------------------------------------------- files: there are none */
@@ -117,17 +128,18 @@ void process_name_thread(const char *name)
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *argument)
 {
-    (void)thread;
     (void)attributes;
-    (void)fibre_create(run, argument);
+    *thread = (pthread_t)fibre_name(fibre_create(run, argument));
     return 0;
 }
 
 int __wrap_pthread_join(pthread_t thread, void **ret_value)
 {
-    (void)thread;
     (void)ret_value;
-    sim_fail("a broker of this world never stops in order");
+    while (fibre_runs((uint64_t)thread)) {
+        fibre_wait(SIM_MS);
+    }
+    return 0;
 }
 
 int __wrap_nanosleep(const struct timespec *wanted, struct timespec *ret_left)

@@ -44,6 +44,8 @@ const char *const fault_names[FAULT_COUNT] = {
     [FAULT_NONSENSE] = "hostile acts",
     [FAULT_LIE] = "lies",
     [FAULT_CLOCK] = "clock jumps",
+    [FAULT_MEMBER] = "members of etcd",
+    [FAULT_LATE] = "calls to etcd",
 };
 
 enum {
@@ -56,17 +58,24 @@ enum { SEEDS_THAT_SHOW_ALL = 20 };
 static const struct {
     const char *name;
     size_t offset;
+    bool is_of_cluster;
 } seen[] = {
 #define SEEN(name)                                                                                 \
     {                                                                                              \
-#name, offsetof(struct oracle_counts, name)                                                \
+#name, offsetof(struct oracle_counts, name), false                                         \
     }
-    SEEN(accepted), SEEN(rejected), SEEN(fills),    SEEN(results),     SEEN(late),
-    SEEN(paid),     SEEN(settled),  SEEN(repeated), SEEN(joined),      SEEN(acts),
-    SEEN(refusals), SEEN(given),    SEEN(checked),  SEEN(refuted),     SEEN(by_value),
-    SEEN(gifts),    SEEN(wholes),   SEEN(killed),   SEEN(unrested),    SEEN(placed),
-    SEEN(taken),    SEEN(noticed),  SEEN(begun),    SEEN(other_terms), SEEN(renewed),
-    SEEN(bands),    SEEN(words),    SEEN(unsent),
+    SEEN(accepted), SEEN(rejected),  SEEN(fills),    SEEN(results),     SEEN(late),
+    SEEN(paid),     SEEN(settled),   SEEN(repeated), SEEN(joined),      SEEN(acts),
+    SEEN(refusals), SEEN(given),     SEEN(checked),  SEEN(refuted),     SEEN(by_value),
+    SEEN(gifts),    SEEN(wholes),    SEEN(killed),   SEEN(unrested),    SEEN(placed),
+    SEEN(taken),    SEEN(noticed),   SEEN(begun),    SEEN(other_terms), SEEN(renewed),
+    SEEN(bands),    SEEN(words),     SEEN(unsent),
+#undef SEEN
+#define SEEN(name)                                                                                 \
+    {                                                                                              \
+#name, offsetof(struct oracle_counts, name), true                                          \
+    }
+    SEEN(outages),  SEEN(takeovers), SEEN(fenced),   SEEN(stale_reads), SEEN(joins),
 #undef SEEN
 };
 enum { SEEN_COUNT = sizeof seen / sizeof *seen };
@@ -121,7 +130,7 @@ static void run_seed(uint64_t seed, const struct options *options, struct tally 
 {
     (void)alarm(SEED_SECONDS_MOST);
     struct market_result run = run_market(seed, options->traces);
-    if (run.commands < MARKET_COMMANDS_LEAST || run.faults < MARKET_FAULTS_LEAST) {
+    if (run.commands < market_commands_least || run.faults < market_faults_least) {
         sim_fail("only %" PRIu64 " commands and %" PRIu64 " faults", run.commands, run.faults);
     }
     __atomic_fetch_add(&tally->commands, run.commands, __ATOMIC_SEQ_CST);
@@ -154,9 +163,9 @@ static bool reap(const pid_t *children, const uint64_t *seeds, unsigned *ret_pla
     }
     if (WIFSIGNALED(status)) {
         (void)fprintf(stderr,
-                      "seed %" PRIu64 " ended by signal %d\n  replay: scripts/sim --seed %" PRIu64
+                      "seed %" PRIu64 " ended by signal %d\n  replay: %s --seed %" PRIu64
                       " --trace\n",
-                      seeds[*ret_place], WTERMSIG(status), seeds[*ret_place]);
+                      seeds[*ret_place], WTERMSIG(status), market_command, seeds[*ret_place]);
     }
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
@@ -196,12 +205,16 @@ static bool tell_seen(const struct tally *tally, uint64_t seeds)
 {
     bool good = true;
     for (size_t i = 0; i < SEEN_COUNT; i++) {
-        printf(" %s %" PRIu64 "%s", seen[i].name, tally->seen[i], i + 1 < SEEN_COUNT ? "," : "\n");
+        if (seen[i].is_of_cluster && !market_is_cluster) {
+            continue;
+        }
+        printf("%s %s %" PRIu64, i > 0 ? "," : "", seen[i].name, tally->seen[i]);
         if (tally->seen[i] == 0 && seeds >= SEEDS_THAT_SHOW_ALL) {
             (void)fprintf(stderr, "%s: none in %" PRIu64 " seeds\n", seen[i].name, seeds);
             good = false;
         }
     }
+    (void)putchar('\n');
     return good;
 }
 

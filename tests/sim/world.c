@@ -1,5 +1,7 @@
 #include "tests/sim/world.h"
 
+#include "tests/sim/market.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -205,9 +207,9 @@ void sim_fail(const char *format, ...)
     (void)fflush(stdout);
     (void)fprintf(stderr,
                   "seed %llu failed at %.6f s, in %s: %s\n"
-                  "  replay: scripts/sim --seed %llu --trace\n",
+                  "  replay: %s --seed %llu --trace\n",
                   (unsigned long long)world.seed, (double)world.now_ns / (double)SIM_S,
-                  world.current == NULL ? "the world" : world.current->name, text,
+                  world.current == NULL ? "the world" : world.current->name, text, market_command,
                   (unsigned long long)world.seed);
     _Exit(1);
 }

@@ -39,6 +39,8 @@ enum fault { /* what the world did to its inhabitants, counted; sim_main.c names
              FAULT_NONSENSE,
              FAULT_LIE,
              FAULT_CLOCK,
+             FAULT_MEMBER,
+             FAULT_LATE,
              FAULT_COUNT
 };
 extern const char *const fault_names[FAULT_COUNT];
@@ -65,7 +67,8 @@ struct world {
     uint64_t faults[FAULT_COUNT];
     struct process *current; /* whose code runs; NULL: the world's own */
     bool traces;
-    bool calm; /* faults have stopped */
+    bool calm;              /* faults have stopped */
+    bool reads_are_current; /* no answer is older than what was acknowledged before the question */
 };
 extern struct world world;
 

@@ -480,6 +480,80 @@ void replicated_resign(struct storage *store, const char *wish)
     }
 }
 
+/* ---- appending */
+
+/* Says once, not at every try, that etcd takes no entry. */
+static void say_away(struct storage *store, enum journal_status status)
+{
+    if (!store->is_away_said) {
+        log_error("entry %" PRIu64 " waits, and so does everybody who sent its commands: %s",
+                  store->last.index + 1,
+                  status == JOURNAL_FULL ? "etcd has reached its quota; docs/operator.md says how "
+                                           "to get space"
+                                         : "etcd does not answer, or has no quorum");
+        store->is_away_said = true;
+    }
+    if (atomic_load(&store->ends)) {
+        fatal("etcd does not say whether it has entry %" PRIu64
+              "; stopped, its commands were not acknowledged, and the next start finds out",
+              store->last.index + 1);
+    }
+}
+
+static void say_back(struct storage *store)
+{
+    if (store->is_away_said) {
+        log_info("etcd takes entries again");
+        store->is_away_said = false;
+    }
+}
+
+/* Appends the entry in `buffer` to the journal on etcd. Whatever etcd has, this broker's disk must
+ * get, so the same bytes are tried until both have them. */
+static enum storage_status append(struct storage *store, size_t length)
+{
+    const struct journal_entry entry = {
+        .index = store->last.index + 1, .bytes = store->buffer, .length = length};
+    if (store->is_frozen_in) {
+        return STORAGE_OK;
+    }
+    store->frozen = length;
+    const enum journal_status status = journal_append(store->replicated, store->epoch, &entry, 1);
+    switch (status) {
+    case JOURNAL_OK:
+        store->is_frozen_in = true;
+        say_back(store);
+        return STORAGE_OK;
+    case JOURNAL_UNKNOWN:
+    case JOURNAL_UNAVAILABLE:
+    case JOURNAL_FULL:
+        say_away(store, status);
+        return STORAGE_AWAY;
+    case JOURNAL_DEPOSED:
+        fatal_deposed("another broker leads this market: entry %" PRIu64
+                      " was refused; stopped, nothing unacknowledged was sent",
+                      entry.index);
+    case JOURNAL_BEHIND:
+    case JOURNAL_TOO_LARGE:
+    case JOURNAL_CORRUPT:
+        break;
+    }
+    fatal("entry %" PRIu64 " of %zu bytes could not be appended to the journal on etcd: %s; "
+          "stopped, nothing unacknowledged was sent",
+          entry.index, length, journal_status_text(status));
+}
+
+enum storage_status replicated_append(struct storage *store, const struct group *group,
+                                      size_t *ret_length)
+{
+    *ret_length = store->frozen;
+    if (store->frozen == 0) {
+        *ret_length = group_write_entry(group, store->last.index + 1, store->epoch,
+                                        &store->last.chain, store->buffer);
+    }
+    return append(store, *ret_length);
+}
+
 /* ---- trimming */
 
 void replicated_trim(struct storage *store, size_t length)

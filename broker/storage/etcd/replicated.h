@@ -66,6 +66,13 @@ enum journal_status replicated_lead(struct replicated *replicated, const char *a
  * replicated_wish does. Does nothing without etcd. */
 void replicated_resign(struct storage *store, const char *wish);
 
+/* Appends the group to the journal on etcd, as an entry of *ret_length bytes in `store->buffer`.
+ * OK: etcd has the entry, and this disk must get it. AWAY: etcd may have it; only the same group
+ * may follow, and its bytes stay. Another leader, or an entry that etcd refuses, ends the
+ * process. */
+enum storage_status replicated_append(struct storage *store, const struct group *group,
+                                      size_t *ret_length);
+
 /* Notes an entry of `length` bytes that was committed, and cuts what etcd need not keep. */
 void replicated_trim(struct storage *store, size_t length);
 

@@ -8,6 +8,7 @@
 
 #include "base/problem.h"
 #include "consumer/job/bourse_job.h"
+#include "formats/onnx/onnx_interface.h"
 
 #include <stdbool.h>
 
@@ -18,6 +19,10 @@
  * subtasks. Paths are relative to `folder`. Returns false with the problem; the job is then of no
  * use. */
 bool model_job_settle(struct bourse_job *job, const char *folder, struct problem *ret_problem);
+
+/* Adds the model and its files of weights to the job's files. Returns false with the problem. */
+bool model_job_add_files(struct job_file *file, const char *folder, const char *model,
+                         const struct onnx_interface *interface, struct problem *ret_problem);
 
 /* Writes the path of a name in a job's folder. Returns false when it is too long. */
 enum { MODEL_JOB_PATH_SIZE = 4096 };

@@ -3,7 +3,7 @@
  *
  *     train-decoder FOLDER [STEPS [SEED]]
  *
- * The model of tests/golden/decoder comes from here, after 1,500 steps. The texts are licences that
+ * The model of tests/golden/decoder comes from here, after 800 steps. The texts are licences that
  * Debian has in /usr/share/common-licenses. The one held out is no text of the training. AdamW and
  * a learning rate along a cosine; everything is drawn from the seed. */
 #include "tests/programs/decoder/export.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 8, STEPS = 1500, WARM_STEPS = 50, TEXT_MOST = 1 << 20, PATH_SIZE = 4096 };
+enum { ROWS = 8, STEPS = 800, WARM_STEPS = 50, TEXT_MOST = 1 << 20, PATH_SIZE = 4096 };
 
 #define TEXTS "/usr/share/common-licenses/"
 #define HELD_OUT "Apache-2.0"

@@ -15,8 +15,9 @@
 #include <stdint.h>
 
 enum {
-    TOKENIZER_BYTES = 32 << 20,       /* of the file */
-    TOKENIZER_TOKENS = 1 << 20,       /* a token's number is below */
+    TOKENIZER_BYTES = 32 << 20, /* of the file */
+    /* A token's number is below this, and below twice the count of tokens. */
+    TOKENIZER_TOKENS = 1 << 20,
     TOKENIZER_ADDED = 4096,           /* added tokens */
     TOKENIZER_TOKEN_BYTES = 4096,     /* of the text of one token */
     TOKENIZER_TEXT_BYTES = 256 << 20, /* of all tokens' texts together */

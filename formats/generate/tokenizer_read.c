@@ -14,6 +14,7 @@ enum { SHOWN_SIZE = 100, FIRST_MOVED = 0x100, MOVED_MOST = 256, GROWTH = 64 };
 struct reading {
     struct tokenizer *tokenizer;
     const json_t *vocabulary;
+    json_int_t numbers; /* a token's number is below */
     struct problem *problem;
 };
 
@@ -123,9 +124,9 @@ static bool read_number(struct reading *reading, const char *text, const json_t 
                         uint32_t *ret_number)
 {
     const json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
-    if (number < 0 || number >= TOKENIZER_TOKENS) {
-        problem_set(reading->problem, "the token \"%s\" has no number from 0 to %d",
-                    show(text).text, TOKENIZER_TOKENS - 1);
+    if (number < 0 || number >= reading->numbers) {
+        problem_set(reading->problem, "the token \"%s\" has no number from 0 to %lld",
+                    show(text).text, (long long)reading->numbers - 1);
         return false;
     }
     *ret_number = (uint32_t)number;
@@ -432,9 +433,11 @@ static bool read_all(struct reading *reading, const void *bytes, size_t size)
         return false;
     }
     const json_t *model = json_object_get(root, "model");
+    const json_t *added = json_object_get(root, "added_tokens");
     reading->vocabulary = json_object_get(model, "vocab");
-    return check_parts(reading, root) && read_vocabulary(reading) &&
-           read_added(reading, json_object_get(root, "added_tokens")) &&
+    const size_t tokens = json_object_size(reading->vocabulary) + json_array_size(added);
+    reading->numbers = tokens < TOKENIZER_TOKENS / 2 ? (json_int_t)(2 * tokens) : TOKENIZER_TOKENS;
+    return check_parts(reading, root) && read_vocabulary(reading) && read_added(reading, added) &&
            read_merges(reading, json_object_get(model, "merges"));
 }
 

@@ -38,6 +38,9 @@ static enum operation_status write_file(int folder, const char *name, const void
     if (good) {
         return OPERATION_OK;
     }
+    if (file >= 0) {
+        (void)unlinkat(folder, name, 0);
+    }
     problem_set(problem, "%s: %s", name, strerror(error));
     return error == ENOSPC || error == EFBIG || error == EDQUOT ? OPERATION_DISK : OPERATION_FAILED;
 }
@@ -122,15 +125,16 @@ enum operation_status generate_write(int folder, const struct generate_run *run,
 {
     static const char *const names[] = {GENERATE_TEXT_FILE, GENERATE_ANSWER_FILE,
                                         GENERATE_SPEED_FILE};
+    size_t written = 0;
     enum operation_status status =
-        write_file(folder, names[0], result->text, result->text_size, ret_problem);
+        write_file(folder, names[written], result->text, result->text_size, ret_problem);
     if (status == OPERATION_OK) {
-        status = write_json(folder, names[1], answer_value(run, result), ret_problem);
+        status = write_json(folder, names[++written], answer_value(run, result), ret_problem);
     }
     if (status == OPERATION_OK) {
-        status = write_json(folder, names[2], speed_value(run, result), ret_problem);
+        status = write_json(folder, names[++written], speed_value(run, result), ret_problem);
     }
-    for (size_t i = 0; status != OPERATION_OK && i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; status != OPERATION_OK && i < written; i++) {
         (void)unlinkat(folder, names[i], 0);
     }
     return status;

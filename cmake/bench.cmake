@@ -9,6 +9,10 @@ foreach(source ${bench_sources})
   target_link_libraries(bench_${name} PRIVATE bourse_flags consumer broker provider provider_session kernel tensor)
 endforeach()
 target_link_libraries(bench_gpu PRIVATE kernel)
+# The loop of bench/llm.sh without a market.
+add_executable(llm-direct bench/llm/direct.c)
+set_target_properties(llm-direct PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+target_link_libraries(llm-direct PRIVATE bourse_flags onnx)
 target_sources(bench_journal PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/etcd_cluster.c) # three members of etcd
 
 # bourse-provider that signs every result apart, for endtoend --sign-each; never installed.

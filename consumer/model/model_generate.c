@@ -302,6 +302,10 @@ static bool settle(struct settling *settling)
 bool model_generate_settle(struct job_file *file, const char *folder, struct problem *ret_problem)
 {
     struct settling settling = {.file = file, .folder = folder, .problem = ret_problem};
+    if (file == NULL || !file->is_onnx || file->task_count > 0 ||
+        !generate_words_are((const char *const *)file->run.items, file->run.count)) {
+        return true;
+    }
     if (!generate_words_read((const char *const *)file->run.items, file->run.count, true,
                              &settling.words, ret_problem)) {
         return false;

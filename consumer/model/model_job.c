@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "consumer/job/input_list.h"
 #include "consumer/model/model_file.h"
-#include "consumer/model/model_generate.h"
 #include "formats/generate/generate_words.h"
 #include "formats/limits.h"
 #include "formats/onnx/onnx_words.h"
@@ -242,7 +241,7 @@ bool model_job_settle(struct bourse_job *job, const char *folder, struct problem
         return true;
     }
     if (generate_words_are((const char *const *)file->run.items, file->run.count)) {
-        return model_generate_settle(file, folder, ret_problem);
+        return true; /* model_generate_settle settles it */
     }
     if (!onnx_words_read((const char *const *)file->run.items, file->run.count, true,
                          &settling.words, ret_problem)) {

@@ -52,7 +52,7 @@ static bool add_stops(struct yaml_value map, struct job_file *job)
     return good;
 }
 
-/* Without a name, the tokenizer lies beside the model. */
+/* A tokenizer without a name lies beside the model. */
 static bool add_tokenizer(struct yaml_value map, struct job_file *job)
 {
     char beside[FORMAT_PATH_BYTES + 1];

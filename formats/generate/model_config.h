@@ -1,5 +1,6 @@
-/* formats/generate/model_config.h reads what the config.json beside a language model says of it: how
- * many tokens it knows places for, and which tokens end a text. Pure. */
+/* formats/generate/model_config.h tells what the config.json beside a language model says of it.
+ *
+ * The file says how many tokens the model knows places for, and which tokens end a text. Pure. */
 #ifndef BOURSE_FORMATS_GENERATE_MODEL_CONFIG_H
 #define BOURSE_FORMATS_GENERATE_MODEL_CONFIG_H
 

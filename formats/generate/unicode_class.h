@@ -1,5 +1,7 @@
-/* formats/generate/unicode_class.h says whether a character is a letter, a number or white space,
- * as the patterns of tokenizers mean it: \p{L}, \p{N} and \s of Unicode 14.0. Pure. */
+/* formats/generate/unicode_class.h tells letters, numbers and white space apart.
+ *
+ * The classes are those that the patterns of tokenizers mean: \p{L}, \p{N} and \s of Unicode 14.0.
+ * Pure. */
 #ifndef BOURSE_FORMATS_GENERATE_UNICODE_CLASS_H
 #define BOURSE_FORMATS_GENERATE_UNICODE_CLASS_H
 

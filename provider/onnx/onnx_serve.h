@@ -31,7 +31,8 @@ struct onnx_serve_run {
 };
 
 /* Runs a model once (formats/onnx/onnx_words.h), or goes on with a prompt by it
- * (formats/generate/generate_words.h). OK: every output that the words name is in the folder. Any other status leaves none, and the problem is a line for the job's owner. */
+ * (formats/generate/generate_words.h). OK: every output that the words name is in the folder. Any
+ * other status leaves none, and the problem is a line for the job's owner. */
 enum operation_status onnx_serve_run(struct onnx_serve *serve, const struct onnx_serve_run *run,
                                      struct problem *ret_problem);
 

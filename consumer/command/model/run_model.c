@@ -1,5 +1,5 @@
-/* This file runs `run model`, which runs an ONNX model on the market as a job like any other: on
- * arrays, or on prompts. */
+/* This file runs `run model`, which runs an ONNX model on the market as a job like any other. The
+ * model gets arrays or prompts. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/offer.h"
 #include "consumer/command/job/run_end.h"

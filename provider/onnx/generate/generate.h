@@ -1,5 +1,6 @@
-/* provider/onnx/generate/generate.h goes on with a prompt by a language model: it cuts the prompt
- * into tokens, runs the model, chooses token after token, and leaves the text.
+/* provider/onnx/generate/generate.h makes a text by a language model that goes on with a prompt.
+ *
+ * The prompt is cut into tokens, the model runs, and token after token is chosen.
  *
  * Each token's text goes to a file descriptor as soon as it is chosen, so that whoever follows the
  * subtask reads along. */
@@ -19,7 +20,7 @@ enum generate_end {
     GENERATE_ENDS
 };
 
-/* What one prompt became. */
+/* The struct holds what one prompt became. */
 struct generate_result {
     uint32_t *prompt, *tokens; /* the token that ends the text is not among `tokens` */
     size_t prompt_count, token_count;

@@ -90,7 +90,7 @@ START_TEST(merges_are_carried_out_by_their_rank)
 }
 END_TEST
 
-/* Of two added tokens the longer one is taken. Their texts never meet a merge. */
+/* The longer one of two added tokens is taken. Their texts never meet a merge. */
 START_TEST(added_tokens_stand_for_themselves)
 {
     struct tokenizer *tokenizer = make(ADDED, MORE, MERGES);

@@ -1,5 +1,6 @@
-/* The tests run the small language model of tests/golden/decoder by our own operators: that it has
- * learnt, that a past gives what the whole text gives, how tokens are chosen, and how a text ends. */
+/* The tests run the small language model of tests/golden/decoder by our own operators. They show
+ * that it has learnt, that a past gives what the whole text gives, how tokens are chosen, and how a
+ * text ends. */
 #include "provider/onnx/generate/decoder.h"
 #include "provider/onnx/generate/generate.h"
 #include "provider/onnx/generate/sample.h"

@@ -223,7 +223,9 @@ static bool check_prompt(struct settling *settling, const char *value, unsigned 
     }
     if (count == 0 || count > settling->words.context) {
         char where[NUMBER_SIZE + 16] = "";
-        (void)snprintf(where, sizeof where, line > 0 ? " in line %u" : "", line);
+        if (line > 0) {
+            (void)snprintf(where, sizeof where, " in line %u", line);
+        }
         problem_set(settling->problem,
                     "the prompt%s has %zu tokens; the model takes 1 to %u (config.json, or "
                     "--context)",

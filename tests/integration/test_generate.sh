@@ -52,9 +52,13 @@ has "$(cat err)" 'tokens of the prompt in'
 run decoder.onnx --prompt "$prompt" --max-tokens 16 -o again || fail "again: $(cat out err)"
 cmp -s one/answer.json again/answer.json || fail "another answer: $(cat again/answer.json)"
 
-# The text comes live: with --json, a line for each piece, before the job's end.
+# The lines that come while the text is made are the text.
 timeout 240 "$bourse" run -y --json decoder.onnx --prompt "$prompt" --max-tokens 100 -o live >live.json 2>err </dev/null ||
     fail "live: $(cat err live.json)"
+perl -MJSON::PP -ne '$j = eval { decode_json($_) } or next; push @l, $j->{line} if ($j->{stream} // "") eq "stdout";
+    END { binmode STDOUT, ":utf8"; print join "\n", @l }' live.json >live.txt
+[ -s live.txt ] || fail "no line came: $(cat live.json)"
+[ "$(cat live.txt)" = "$(cat live/answer.txt)" ] || fail "the lines are not the text: $(cat live.txt live/answer.txt)"
 
 # ---------------------------------------------------------------- several prompts, and a job file
 printf '%s\n' "$prompt" '' 'If {this} is' >prompts.txt

@@ -249,8 +249,8 @@ START_TEST(a_config_says_the_context_and_what_ends_a_text)
                                         "{\"n_positions\": \"many\"}",
                                         "{\"eos_token_id\": -1}",
                                         "{\"eos_token_id\": [1, true]}",
-                                        "{\"eos_token_id\": "
-                                        "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}"};
+                                        ("{\"eos_token_id\": "
+                                         "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}")};
     struct model_config config;
     const char *text = "{\"max_position_embeddings\": 2048, \"eos_token_id\": [2, 7]}";
     ck_assert(model_config_read(text, strlen(text), &config, &problem));

@@ -4,7 +4,7 @@
  *     llm-direct LIBRARY|none FOLDER PROMPT TOKENS ROUNDS
  *
  * It prints the tokens of the prompt and of its text, and their seconds, for each round as one
- * line: "PROMPT SECONDS TOKENS SECONDS". The model is opened once, and a first round warms up. */
+ * line: "PROMPT SECONDS TOKENS SECONDS CPU". The model is opened once, and a first round warms up. */
 #include "provider/onnx/generate/generate.h"
 #include "provider/onnx/onnx_engines.h"
 #include "provider/onnx/onnx_file.h"
@@ -42,9 +42,9 @@ static void run_rounds(const struct generate_run *run, long rounds)
         struct problem problem = {""};
         need(generate_text(run, &result, &problem) == ONNX_ENGINE_OK, &problem);
         if (round > 0) {
-            (void)printf("%zu %.9f %zu %.9f\n", result.prompt_count,
+            (void)printf("%zu %.9f %zu %.9f %.9f\n", result.prompt_count,
                          (double)result.prefill_ns / 1e9, result.decode_steps,
-                         (double)result.decode_ns / 1e9);
+                         (double)result.decode_ns / 1e9, (double)result.decode_cpu_ns / 1e9);
         }
         generate_result_fini(&result);
     }

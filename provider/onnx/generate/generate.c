@@ -33,10 +33,10 @@ void generate_result_fini(struct generate_result *result)
     *result = (struct generate_result){.prompt = NULL};
 }
 
-static int64_t now_ns(void)
+static int64_t now_ns(clockid_t clock)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -190,15 +190,19 @@ static enum onnx_engine_status make_text(struct making *making)
     if (status != ONNX_ENGINE_OK) {
         return status;
     }
-    const int64_t begin_ns = now_ns();
+    const int64_t begin_ns = now_ns(CLOCK_MONOTONIC);
+    const int64_t begin_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     status = decoder_step(making->decoder, result->prompt, result->prompt_count, &logits, &count,
                           making->problem);
-    const int64_t middle_ns = now_ns();
+    const int64_t middle_ns = now_ns(CLOCK_MONOTONIC);
+    const int64_t middle_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     result->prefill_ns = middle_ns - begin_ns;
+    result->prefill_cpu_ns = middle_cpu_ns - begin_cpu_ns;
     if (status == ONNX_ENGINE_OK) {
         status = make_tokens(making, logits, count);
     }
-    result->decode_ns = now_ns() - middle_ns;
+    result->decode_ns = now_ns(CLOCK_MONOTONIC) - middle_ns;
+    result->decode_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - middle_cpu_ns;
     show(making, result->text_size);
     return status;
 }

@@ -27,7 +27,8 @@ struct generate_result {
     uint8_t *text; /* of the tokens; may end within a character */
     size_t text_size;
     enum generate_end end;
-    int64_t prefill_ns, decode_ns; /* the prompt's run, and all later ones */
+    int64_t prefill_ns, decode_ns;         /* the prompt's run, and all later ones */
+    int64_t prefill_cpu_ns, decode_cpu_ns; /* processor time of the same, of all threads */
     size_t decode_steps;
 };
 void generate_result_fini(struct generate_result *result);

@@ -109,14 +109,19 @@ static double rate(size_t count, int64_t ns)
     return ns > 0 ? (double)count * 1e9 / (double)ns : 0;
 }
 
+static json_t *part_value(size_t count, int64_t ns, int64_t cpu_ns)
+{
+    return json_pack("{s:I, s:f, s:f, s:f}", "tokens", (json_int_t)count, "seconds",
+                     (double)ns / 1e9, "cpu_seconds", (double)cpu_ns / 1e9, "tokens_per_s",
+                     rate(count, ns));
+}
+
 static json_t *speed_value(const struct generate_run *run, const struct generate_result *result)
 {
-    return json_pack("{s:i, s:s, s:{s:I, s:f, s:f}, s:{s:I, s:f, s:f}}", "version", 1, "engine",
-                     run->engine->name, "prefill", "tokens", (json_int_t)result->prompt_count,
-                     "seconds", (double)result->prefill_ns / 1e9, "tokens_per_s",
-                     rate(result->prompt_count, result->prefill_ns), "decode", "tokens",
-                     (json_int_t)result->decode_steps, "seconds", (double)result->decode_ns / 1e9,
-                     "tokens_per_s", rate(result->decode_steps, result->decode_ns));
+    return json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "engine", run->engine->name, "prefill",
+                     part_value(result->prompt_count, result->prefill_ns, result->prefill_cpu_ns),
+                     "decode",
+                     part_value(result->decode_steps, result->decode_ns, result->decode_cpu_ns));
 }
 
 enum operation_status generate_write(int folder, const struct generate_run *run,

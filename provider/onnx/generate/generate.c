@@ -14,6 +14,10 @@
 
 enum { GROWTH = 4096 };
 
+/* Text that nobody has seen waits so long at most while tokens come faster: the agent looks every
+ * 100 ms, and a small model's step takes less than a write. */
+#define LIVE_EVERY_NS (10 * INT64_C(1000000))
+
 /* One text while it is made. */
 struct making {
     const struct generate_run *run;
@@ -22,6 +26,7 @@ struct making {
     struct random random;
     size_t text_capacity;
     size_t shown; /* bytes of the text that went to `live` */
+    int64_t shown_ns;
     struct problem *problem;
 };
 
@@ -96,7 +101,11 @@ static bool add_text(struct making *making, uint32_t token)
         memcpy(result->text + result->text_size, text, size);
     }
     result->text_size += size;
-    show(making, whole_bytes(result->text, result->text_size));
+    const int64_t at_ns = now_ns(CLOCK_MONOTONIC);
+    if (at_ns - making->shown_ns >= LIVE_EVERY_NS) {
+        making->shown_ns = at_ns;
+        show(making, whole_bytes(result->text, result->text_size));
+    }
     return true;
 }
 

@@ -2,8 +2,8 @@
  *
  * The prompt is cut into tokens, the model runs, and token after token is chosen.
  *
- * Each token's text goes to a file descriptor as soon as it is chosen, so that whoever follows the
- * subtask reads along. */
+ * The text goes to a file descriptor while it is made, so that whoever follows the subtask reads
+ * along. */
 #ifndef BOURSE_PROVIDER_ONNX_GENERATE_GENERATE_H
 #define BOURSE_PROVIDER_ONNX_GENERATE_GENERATE_H
 

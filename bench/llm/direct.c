@@ -3,8 +3,9 @@
  *
  *     llm-direct LIBRARY|none FOLDER PROMPT TOKENS ROUNDS
  *
- * It prints the tokens of the prompt and of its text, and their seconds, for each round as one
- * line: "PROMPT SECONDS TOKENS SECONDS CPU". The model is opened once, and a first round warms up. */
+ * It prints for each round one line: the tokens of the prompt and their seconds, those of the text
+ * and their seconds, and the processor time of the text. The model is opened once, and a first
+ * round warms up. */
 #include "provider/onnx/generate/generate.h"
 #include "provider/onnx/onnx_engines.h"
 #include "provider/onnx/onnx_file.h"

@@ -19,6 +19,10 @@ target_sources(bench_onnx_direct PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/onnx_
 target_link_libraries(bench_onnx_direct PRIVATE onnx)
 # A market with many agents in one process.
 target_sources(bench_cluster PRIVATE ${CMAKE_SOURCE_DIR}/bench/scale/agents.c ${CMAKE_SOURCE_DIR}/bench/scale/market.c)
+# The loop of bench/llm.sh without a market.
+add_executable(llm-direct bench/llm/direct.c)
+set_target_properties(llm-direct PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+target_link_libraries(llm-direct PRIVATE bourse_flags onnx)
 
 # bourse-provider that signs every result apart, for endtoend --sign-each; never installed.
 add_executable(signs-each-provider EXCLUDE_FROM_ALL provider/main.c bench/agents/signs_each.c)

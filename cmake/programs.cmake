@@ -106,14 +106,14 @@ wasm_program(bourse-wasm)
 configure_file(provider/executors/wasm_host.cjs ${CMAKE_BINARY_DIR}/bin/bourse-wasm.cjs COPYONLY)
 
 # The program that computes models. It loads ONNX Runtime's library when it runs, so nothing is linked with it.
-file(GLOB onnx_format_sources CONFIGURE_DEPENDS formats/onnx/*.c)
-list(FILTER onnx_format_sources EXCLUDE REGEX "/job_onnx\\.c$")
+file(GLOB onnx_format_sources CONFIGURE_DEPENDS formats/onnx/*.c formats/generate/*.c)
+list(FILTER onnx_format_sources EXCLUDE REGEX "/job_(onnx|generate)\\.c$")
 add_executable(bourse-onnx ${onnx_sources} ${onnx_format_sources} provider/onnx/main.c provider/kernel/library.c provider/tensor/ask.c
   provider/tensor/gemm_onednn.c provider/tensor/gemm_plain.c provider/tensor/gemm.c provider/worker/packet.c formats/npy.c base/reader.c base/text.c base/writer.c)
 target_include_directories(bourse-onnx PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(bourse-onnx PRIVATE -O2 -D_FORTIFY_SOURCE=2)
 set_target_properties(bourse-onnx PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
-target_link_libraries(bourse-onnx PRIVATE bourse_strict Threads::Threads ${CMAKE_DL_LIBS} m)
+target_link_libraries(bourse-onnx PRIVATE bourse_strict PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
 if(ONEDNN_FOUND)
   target_link_libraries(bourse-onnx PRIVATE ${ONEDNN_LIBRARY})
 endif()

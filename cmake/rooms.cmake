@@ -109,7 +109,7 @@ room(tensor SOURCES ${tensor_sources} LINKS numeric formats base m)
 room(plugin SOURCES ${plugin_sources} LINKS formats base)
 room(kernel SOURCES ${kernel_sources} LINKS tensor formats base PkgConfig::JANSSON ${CMAKE_DL_LIBS})
 room(wasm SOURCES ${wasm_sources} LINKS kernel base)
-room(onnx SOURCES ${onnx_sources} LINKS kernel tensor formats base Threads::Threads ${CMAKE_DL_LIBS} m)
+room(onnx SOURCES ${onnx_sources} LINKS kernel tensor formats base PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
 room(pjrt SOURCES ${pjrt_sources} LINKS kernel formats base PkgConfig::JANSSON)
 if(ONEDNN_FOUND)
   set_source_files_properties(provider/tensor/gemm_onednn.c PROPERTIES

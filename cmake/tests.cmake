@@ -180,6 +180,19 @@ target_link_libraries(onnx-cases PRIVATE bourse_flags onnx runtime formats base 
 add_executable(onnx-blocks tests/programs/onnx_blocks.c tests/support/onnx_writer.c)
 target_link_libraries(onnx-blocks PRIVATE bourse_flags formats base m)
 
+# The program that trains the small language model of tests/golden/decoder. Its test goes a few steps. It computes for minutes,
+# so it is optimised and without sanitizers.
+file(GLOB train_decoder_sources CONFIGURE_DEPENDS tests/programs/decoder/*.c)
+add_executable(train-decoder ${train_decoder_sources} tests/support/onnx_writer.c formats/generate/word_split.c formats/generate/unicode_class.c)
+target_include_directories(train-decoder PRIVATE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(train-decoder PRIVATE _GNU_SOURCE)
+target_compile_options(train-decoder PRIVATE -O3 -ffast-math -Wall -Wextra -Wshadow $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
+target_link_libraries(train-decoder PRIVATE m)
+set_target_properties(train-decoder PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests INTERPROCEDURAL_OPTIMIZATION OFF)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/tests/decoder)
+add_test(NAME train_decoder COMMAND train-decoder ${CMAKE_BINARY_DIR}/tests/decoder 8)
+set_tests_properties(train_decoder PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+
 set(fake_wasmtime_parts tests/programs/fake_wasmtime_module.c tests/programs/fake_wasmtime_run.c)
 target_sources(fake-wasmtime PRIVATE ${fake_wasmtime_parts})
 add_dependencies(test_wasmtime fake-wasmtime bourse-wasm)

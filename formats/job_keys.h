@@ -1,6 +1,7 @@
 /* formats/job_keys.h declares readers of the keys that a job and its tasks have in common. The
- * header is for job_read.c, job_tasks.c, kernel/job_kernel.c and onnx/job_onnx.c only. Each reader
- * refuses a wrong value at its line, and leaves the field alone when the value is absent. */
+ * header is for job_read.c, job_tasks.c, kernel/job_kernel.c, onnx/job_onnx.c and
+ * generate/job_generate.c only. Each reader refuses a wrong value at its line, and leaves the field
+ * alone when the value is absent. */
 #ifndef BOURSE_FORMATS_JOB_KEYS_H
 #define BOURSE_FORMATS_JOB_KEYS_H
 
@@ -21,6 +22,9 @@ void job_kernel_read(struct yaml_value map, struct job_file *job);
 
 /* Reads `model:` with `inputs:`, `outputs:`, `split:`, `parts:` and `stages:` of the root. */
 void job_onnx_read(struct yaml_value root, struct job_file *job);
+
+/* Reads `generate:` of the root into `run`, which has the model's word. */
+void job_generate_read(struct yaml_value root, struct job_file *job);
 
 /* Reads `tasks:`. The job's other fields are read by then, but not yet completed. */
 void job_read_tasks(struct yaml_value list, struct job_file *job);

@@ -469,10 +469,10 @@ static const struct command template_table[] = {
                 "referee, and checks no tile that it made. Checks are work and are paid.\n\n"
                 "To run a program called matmul, write `bourse run -- matmul`."},
     {.name = "run model",
-     .arguments = "MODEL.onnx --input NAME=FILE",
-     .summary = "run an ONNX model, with its outputs as .npy files",
+     .arguments = "MODEL.onnx --input NAME=FILE | --prompt TEXT",
+     .summary = "run an ONNX model on arrays, or a language model on prompts",
      .examples = {"bourse run model resnet.onnx --input data=images.npy -o results",
-                  "bourse run bert.onnx --input ids=ids.npy --split ids --parts 8 -o results"},
+                  "bourse run decoder.onnx --prompt \"Once upon\" --max-tokens 40 -o results"},
      .options = &options_of_model,
      .words_max = 1,
      .run = command_model,
@@ -483,6 +483,9 @@ static const struct command template_table[] = {
                 "at one index of the first dim. The outputs are joined by rows. "
                 "With --stages, the model itself is cut into models that run one behind the other, "
                 "each with its own weights on slots of its own.\n\n"
+                "With --prompt, the model is a decoder with past. Its tokenizer.json and "
+                "config.json lie beside it. The text comes while it is made, and is in answer.txt "
+                "and answer.json. With --prompts, each line of a file is a prompt.\n\n"
                 "The word `model` may be left out before a name that ends in .onnx. To run a "
                 "program called model, write `bourse run -- model`."},
 };

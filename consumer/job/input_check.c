@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "consumer/model/model_check.h"
 #include "consumer/product/matrix.h"
+#include "formats/generate/generate_words.h"
 #include "formats/kernel/kernel_op.h"
 #include "formats/onnx/onnx_words.h"
 #include "formats/tensor_op.h"
@@ -359,6 +360,11 @@ static bool check_module(const struct scene *scene, const struct job_strings *ru
 static bool check_model(const struct scene *scene, const struct job_strings *run)
 {
     struct onnx_words words;
+    struct generate_words text;
+    if (scene->task != NULL && generate_words_are((const char *const *)run->items, run->count)) {
+        return generate_words_read((const char *const *)run->items, run->count, true, &text,
+                                   scene->problem);
+    }
     return scene->task != NULL ? onnx_words_read((const char *const *)run->items, run->count, true,
                                                  &words, scene->problem)
                                : model_check_job(scene->job, scene->problem);

@@ -9,6 +9,7 @@
 #include "consumer/job/input_check.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/program/own_program.h"
+#include "consumer/model/model_generate.h"
 #include "consumer/model/model_job.h"
 #include "consumer/model/model_stages.h"
 #include "formats/kernel/kernel_op.h"
@@ -336,7 +337,8 @@ static bool build(struct job_file *file, const char *folder, const char *file_na
         }
         return job_inputs_failed(file_name, file->run_line, "run", &problem, error);
     }
-    if (!model_job_settle(job, folder, &problem)) {
+    if (!model_job_settle(job, folder, &problem) ||
+        !model_generate_settle(job->file, folder, &problem)) {
         if (piped_fd >= 0) {
             (void)close(piped_fd); /* the file has no name and ends here */
         }

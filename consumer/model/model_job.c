@@ -4,6 +4,7 @@
 #include "consumer/job/input_list.h"
 #include "consumer/model/model_file.h"
 #include "consumer/model/model_stages.h"
+#include "formats/generate/generate_words.h"
 #include "formats/limits.h"
 #include "formats/onnx/onnx_words.h"
 
@@ -217,12 +218,23 @@ static bool settle(struct settling *settling)
     return model != NULL && add_file(settling, name) && settle_with(settling, model);
 }
 
+bool model_job_add_files(struct job_file *file, const char *folder, const char *model,
+                         const struct onnx_interface *interface, struct problem *ret_problem)
+{
+    struct settling settling = {
+        .file = file, .folder = folder, .words = {.model = model}, .problem = ret_problem};
+    return add_file(&settling, model) && add_weights(&settling, interface);
+}
+
 bool model_job_settle(struct bourse_job *job, const char *folder, struct problem *ret_problem)
 {
     struct settling settling = {.file = job->file, .folder = folder, .problem = ret_problem};
     struct job_file *file = job->file;
     if (file == NULL || !file->is_onnx || file->task_count > 0) {
         return true;
+    }
+    if (generate_words_are((const char *const *)file->run.items, file->run.count)) {
+        return true; /* model_generate_settle settles it */
     }
     if (!onnx_words_read((const char *const *)file->run.items, file->run.count, true,
                          &settling.words, ret_problem)) {

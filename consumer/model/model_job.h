@@ -8,16 +8,25 @@
 
 #include "base/problem.h"
 #include "consumer/job/bourse_job.h"
+#include "formats/onnx/onnx_interface.h"
 
 #include <stdbool.h>
 
-/* Settles a job of a model before its files are looked for; any other job stays as it is, and so
- * does one with tasks, whose words are complete. Adds to `files` the model, its files of weights
- * and the files of inputs; to `run` an output for each of the model's, unless the words have some;
- * and each file of an output to `outputs`. With `parts`, the job becomes an array of as many
- * subtasks. With `stages`, it becomes a job of tasks (model_stages.h). Paths are relative to
- * `folder`. Returns false with the problem; the job is then of no
- * use. */
+/* Settles a job of a model before its files are looked for. Any other job stays as it is, and so do
+ * one with tasks, whose words are complete, and one of prompts (model_generate.h). Adds to `files`
+ * the model, its files of weights and the files of inputs; to `run` an output for each of the
+ * model's, unless the words have some; and each file of an output to `outputs`. With `parts`, the
+ * job becomes an array of as many subtasks. With `stages`, it becomes a job of tasks
+ * (model_stages.h). Paths are relative to `folder`. Returns false with the problem; the job is then
+ * of no use. */
 bool model_job_settle(struct bourse_job *job, const char *folder, struct problem *ret_problem);
+
+/* Adds the model and its files of weights to the job's files. Returns false with the problem. */
+bool model_job_add_files(struct job_file *file, const char *folder, const char *model,
+                         const struct onnx_interface *interface, struct problem *ret_problem);
+
+/* Writes the path of a name in a job's folder. Returns false when it is too long. */
+enum { MODEL_JOB_PATH_SIZE = 4096 };
+bool model_job_path(const char *folder, const char *name, char ret_path[MODEL_JOB_PATH_SIZE]);
 
 #endif

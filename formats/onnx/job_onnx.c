@@ -1,6 +1,7 @@
 /* The keys `model`, `inputs`, `split`, `parts` and `stages` of a job file are read here, and made
  * into the words of onnx_words.h. The job's `run` holds these words. The consumer reads the model,
  * and adds its files and its outputs to those of the job (consumer/model/model_job.h). */
+#include "formats/generate/generate_words.h"
 #include "formats/job_internal.h"
 #include "formats/job_keys.h"
 #include "formats/limits.h"
@@ -87,9 +88,13 @@ void job_onnx_read(struct yaml_value root, struct job_file *job)
     job->is_onnx = true;
     job->run_line = yaml_line(model);
     job->stages = (uint32_t)yaml_integer(yaml_key(root, "stages"), 1, FORMAT_STAGES, 0);
-    if (name != NULL && add_word(model, job, name) &&
-        add_files(yaml_key(root, "inputs"), true, job) &&
-        add_files(yaml_key(root, "outputs"), false, job)) {
+    if (name == NULL || !add_word(model, job, name)) {
+        return;
+    }
+    if (yaml_present(yaml_key(root, "generate"))) {
+        job_generate_read(root, job);
+    } else if (add_files(yaml_key(root, "inputs"), true, job) &&
+               add_files(yaml_key(root, "outputs"), false, job)) {
         (void)add_split(root, job);
     }
 }
@@ -112,6 +117,9 @@ bool job_onnx_check(const struct job_file *job, struct job_fault *fault)
     fault->item = SIZE_MAX; /* the key as a whole */
     if (other != NULL) {
         return FAULT(fault, other, SIZE_MAX, "does not go with a model, which takes only files");
+    }
+    if (generate_words_are((const char *const *)job->run.items, job->run.count)) {
+        return job_generate_check(job, fault);
     }
     if (job->parts > 0 && job->source != TEMPLATE_ONE) {
         return FAULT(fault, "parts", 0,

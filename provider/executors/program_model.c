@@ -1,4 +1,6 @@
-/* This file prepares a subtask that is a run of an ONNX model (formats/onnx/onnx_words.h). */
+/* This file prepares a subtask that is a run of an ONNX model (formats/onnx/onnx_words.h), or the
+ * answer of one to a prompt (formats/generate/generate_words.h). */
+#include "formats/generate/generate_words.h"
 #include "formats/onnx/onnx_words.h"
 #include "provider/executors/program_internal.h"
 
@@ -7,9 +9,13 @@
 bool program_settle_model(const struct run *run, struct outcome *outcome)
 {
     struct onnx_words words;
+    struct generate_words text;
     struct problem problem = {""};
-    if (!onnx_words_read((const char *const *)run->arguments.items, run->arguments.count, false,
-                         &words, &problem)) {
+    const char *const *items = (const char *const *)run->arguments.items;
+    const size_t count = run->arguments.count;
+    if (!(generate_words_are(items, count)
+              ? generate_words_read(items, count, false, &text, &problem)
+              : onnx_words_read(items, count, false, &words, &problem))) {
         outcome_fail(outcome, OUTCOME_PROGRAM_FAILED, "%s", problem.text);
         return false;
     }
@@ -31,5 +37,6 @@ static bool is_given(const struct run *run, const char *name)
 
 bool program_keeps_model(const struct run *run, const char *name)
 {
-    return !is_given(run, name);
+    return generate_words_are((const char *const *)run->arguments.items, run->arguments.count) ||
+           !is_given(run, name);
 }

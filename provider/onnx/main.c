@@ -74,6 +74,7 @@ static enum operation_status carry_out(void *context, const struct ask *ask,
                                        .words = ask->words,
                                        .count = ask->count,
                                        .memory_bytes = ask->memory_bytes,
+                                       .live = STDOUT_FILENO,
                                        .contents = ask->contents,
                                        .content_count = ask->content_count};
     return onnx_serve_run(state->serve, &run, ret_problem);

@@ -1,5 +1,6 @@
 #include "provider/onnx/onnx_serve.h"
 
+#include "provider/onnx/generate/generate.h"
 #include "provider/onnx/onnx_file.h"
 
 #include <stdio.h>
@@ -19,6 +20,10 @@ struct onnx_serve {
     void *session; /* NULL: no model is open */
     uint64_t memory_bytes;
     struct onnx_file model; /* mapped while the engine needs it */
+    /* The tokenizer of the last prompt and its file's name, as long as the model is open; NULL:
+     * there is none. */
+    struct tokenizer *tokenizer;
+    char *tokenizer_name;
     struct key key;
     uint64_t opened;
 };
@@ -33,10 +38,18 @@ struct onnx_serve *onnx_serve_create(const struct onnx_engine *engine, uint32_t 
     return serve;
 }
 
+static void forget_tokenizer(struct onnx_serve *serve)
+{
+    tokenizer_destroy(&serve->tokenizer);
+    free(serve->tokenizer_name);
+    serve->tokenizer_name = NULL;
+}
+
 static void forget(struct onnx_serve *serve)
 {
     serve->engine->close(&serve->session);
     onnx_file_unmap(&serve->model);
+    forget_tokenizer(serve);
     free(serve->key.bytes);
     serve->key = (struct key){.bytes = NULL};
 }
@@ -274,9 +287,79 @@ static enum operation_status run_open(struct onnx_serve *serve, const struct onn
                : write_outputs(run, words, outputs, arrays->outputs, ret_problem);
 }
 
+/* ---------------------------------------------------------------- a prompt */
+
+/* Reads the tokenizer, unless the last prompt of the open model had it. The model's key names the
+ * content of all files, the tokenizer's among them. */
+static bool settle_tokenizer(struct onnx_serve *serve, const struct onnx_serve_run *run,
+                             const char *name, struct problem *ret_problem)
+{
+    struct onnx_file file;
+    struct problem why = {""};
+    if (serve->tokenizer != NULL && strcmp(serve->tokenizer_name, name) == 0) {
+        return true;
+    }
+    forget_tokenizer(serve);
+    if (!onnx_file_map(run->folder, name, &file, ret_problem)) {
+        return false;
+    }
+    const void *bytes = file.bytes != NULL ? (const void *)file.bytes : "";
+    serve->tokenizer = tokenizer_read(bytes, file.size, &why);
+    onnx_file_unmap(&file);
+    if (serve->tokenizer == NULL) {
+        problem_set(ret_problem, "%.100s: %.380s", name, why.text);
+        return false;
+    }
+    serve->tokenizer_name = strdup(name);
+    if (serve->tokenizer_name == NULL) {
+        forget_tokenizer(serve);
+        problem_set(ret_problem, "there is not enough memory");
+    }
+    return serve->tokenizer != NULL;
+}
+
+static void say_speed(const struct generate_result *result)
+{
+    (void)fprintf(stderr, "%zu tokens of the prompt in %.3f s, then %zu tokens in %.3f s\n",
+                  result->prompt_count, (double)result->prefill_ns / 1e9, result->token_count,
+                  (double)result->decode_ns / 1e9);
+}
+
+static enum operation_status run_prompt(struct onnx_serve *serve, const struct onnx_serve_run *run,
+                                        struct problem *ret_problem)
+{
+    struct generate_words words;
+    struct generate_result result;
+    if (!generate_words_read(run->words, run->count, false, &words, ret_problem)) {
+        return OPERATION_FAILED;
+    }
+    enum operation_status status = settle_model(serve, run, words.model, ret_problem);
+    if (status != OPERATION_OK) {
+        return status;
+    }
+    if (!settle_tokenizer(serve, run, words.tokenizer, ret_problem)) {
+        return OPERATION_FAILED;
+    }
+    const struct generate_run text = {.engine = serve->engine,
+                                      .session = serve->session,
+                                      .tokenizer = serve->tokenizer,
+                                      .words = &words,
+                                      .live = run->live};
+    status = status_of(generate_text(&text, &result, ret_problem));
+    if (status == OPERATION_OK) {
+        status = generate_write(run->folder, &text, &result, ret_problem);
+        say_speed(&result);
+    }
+    generate_result_fini(&result);
+    return status;
+}
+
 enum operation_status onnx_serve_run(struct onnx_serve *serve, const struct onnx_serve_run *run,
                                      struct problem *ret_problem)
 {
+    if (generate_words_are(run->words, run->count)) {
+        return run_prompt(serve, run, ret_problem);
+    }
     struct onnx_words words;
     struct arrays arrays = {.inputs = NULL};
     if (!onnx_words_read(run->words, run->count, false, &words, ret_problem)) {

@@ -24,13 +24,15 @@ struct onnx_serve_run {
     const char *const *words;
     size_t count;
     uint64_t memory_bytes;
+    int live; /* gets the text of a language model as it comes; -1: nobody does */
     /* Files whose content is known, the model's among them; else the model is opened anew. */
     const struct operation_content *contents;
     size_t content_count;
 };
 
-/* Runs a model once (formats/onnx/onnx_words.h). OK: every output that the words name is in the
- * folder. Any other status leaves none, and the problem is a line for the job's owner. */
+/* Runs a model once (formats/onnx/onnx_words.h), or goes on with a prompt by it
+ * (formats/generate/generate_words.h). OK: every output that the words name is in the folder. Any
+ * other status leaves none, and the problem is a line for the job's owner. */
 enum operation_status onnx_serve_run(struct onnx_serve *serve, const struct onnx_serve_run *run,
                                      struct problem *ret_problem);
 

@@ -169,6 +169,26 @@ void onnx_write_integers(struct onnx_writer *writer, const char *name, size_t co
     onnx_put_message(&writer->graph, 5, &tensor);
 }
 
+void onnx_write_integer(struct onnx_writer *writer, const char *name, int64_t value)
+{
+    struct onnx_bytes tensor = {NULL, 0, 0};
+    onnx_put_number(&tensor, 2, WRITER_INT64);
+    onnx_put_text(&tensor, 8, name);
+    onnx_put_bytes(&tensor, WRITER_RAW_DATA, &value, sizeof value);
+    onnx_put_message(&writer->graph, 5, &tensor);
+}
+
+void onnx_write_floats(struct onnx_writer *writer, const char *name, const char *dims,
+                       const float *values)
+{
+    struct onnx_bytes tensor = {NULL, 0, 0};
+    each_word(dims, ',', take_size, &tensor);
+    onnx_put_number(&tensor, 2, WRITER_FLOAT);
+    onnx_put_text(&tensor, 8, name);
+    onnx_put_bytes(&tensor, WRITER_RAW_DATA, values, elements_of(dims) * sizeof *values);
+    onnx_put_message(&writer->graph, 5, &tensor);
+}
+
 void onnx_write_real(struct onnx_writer *writer, const char *name, float value)
 {
     struct onnx_bytes tensor = {NULL, 0, 0};

@@ -35,6 +35,11 @@ void onnx_write_weights(struct onnx_writer *writer, const char *name, const char
 /* Adds a list of integers whose bytes are in the file. */
 void onnx_write_integers(struct onnx_writer *writer, const char *name, size_t count,
                          const int64_t *values);
+/* Adds one integer, without dims. */
+void onnx_write_integer(struct onnx_writer *writer, const char *name, int64_t value);
+/* Adds weights of float32 whose bytes are in the file. `dims` is such as "64,3". */
+void onnx_write_floats(struct onnx_writer *writer, const char *name, const char *dims,
+                       const float *values);
 /* Adds one number of float32. */
 void onnx_write_real(struct onnx_writer *writer, const char *name, float value);
 

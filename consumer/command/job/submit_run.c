@@ -421,7 +421,7 @@ static bool set_source(struct invocation *invocation, struct job_file *file)
 {
     struct problem problem = {.text = ""};
     const char *array = option_text(invocation, "array", NULL);
-    const char *lines = option_text(invocation, "lines", NULL);
+    const char *lines = option_text(invocation, "lines", option_text(invocation, "prompts", NULL));
     bool each = option_given(invocation, "each");
     if ((each ? 1 : 0) + (array != NULL) + (lines != NULL) > 1) {
         (void)complain(invocation, BOURSE_USAGE, "give one of --each, --array and --lines");

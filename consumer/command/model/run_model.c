@@ -1,10 +1,12 @@
-/* This file runs `run model`, which runs an ONNX model on the market as a job like any other. */
+/* This file runs `run model`, which runs an ONNX model on the market as a job like any other. The
+ * model gets arrays or prompts. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/offer.h"
 #include "consumer/command/job/run_end.h"
 #include "consumer/command/show.h"
 #include "consumer/job/job_build.h"
 #include "consumer/model/model_parts.h"
+#include "formats/generate/generate_words.h"
 #include "formats/limits.h"
 #include "formats/onnx/onnx_words.h"
 
@@ -92,6 +94,98 @@ static bool choose_parts(struct invocation *invocation, struct job_file *file, i
     return true;
 }
 
+/* ---------------------------------------------------------------- prompts */
+
+static bool has_prompt(const struct invocation *invocation)
+{
+    return option_given(invocation, "prompt") || option_given(invocation, "prompts");
+}
+
+/* Prompts and arrays are two kinds of runs. Returns false after a message. */
+static bool check_kind(struct invocation *invocation)
+{
+    static const char *const of_arrays[] = {"input", "save", "split", "parts", "stages", "each"};
+    static const char *const of_prompts[] = {"tokenizer", "max-tokens", "temperature",
+                                             "top-k",     "seed",       "context"};
+    const bool is_prompt = has_prompt(invocation);
+    const char *const *others = is_prompt ? of_arrays : of_prompts;
+    const size_t count = is_prompt ? sizeof of_arrays / sizeof of_arrays[0]
+                                   : sizeof of_prompts / sizeof of_prompts[0];
+    if (option_given(invocation, "prompt") && option_given(invocation, "prompts")) {
+        (void)complain(invocation, BOURSE_USAGE, "give one of --prompt and --prompts");
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (option_given(invocation, others[i])) {
+            (void)complain(invocation, BOURSE_USAGE,
+                           is_prompt ? "--%s does not go with a prompt, which makes all inputs"
+                                     : "--%s needs a prompt: --prompt TEXT, or --prompts FILE",
+                           others[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Writes a prompt as a template that stands for itself. */
+static char *template_of(const char *text)
+{
+    char *template = malloc(2 * strlen(text) + 1);
+    char *to = template;
+    for (; template != NULL && *text != '\0'; text++) {
+        *to++ = *text;
+        if (*text == '{' || *text == '}') {
+            *to++ = *text;
+        }
+    }
+    if (template != NULL) {
+        *to = '\0';
+    }
+    return template;
+}
+
+static void free_text(char **text)
+{
+    free(*text);
+}
+
+static void add_pair(struct model_words *words, char *option, const char *value)
+{
+    words->items[words->count++] = option;
+    words->items[words->count++] = (char *)value;
+}
+
+/* Makes the job's file of prompts. Each line of a file is one, and a subtask. */
+static struct job_file *make_prompts(struct invocation *invocation)
+{
+    static char options[][3] = {"-n", "-t", "-k", "-r", "-c"};
+    static const char *const names[] = {"max-tokens", "temperature", "top-k", "seed", "context"};
+    struct model_words words = {.count = 0};
+    char beside[FORMAT_PATH_BYTES + 1];
+    CLEANUP(free_text) char *prompt = template_of(option_text(invocation, "prompt", ""));
+    const char *lines = option_text(invocation, "prompts", NULL);
+    if (prompt == NULL ||
+        !generate_words_beside(invocation->words[0], "tokenizer.json", beside, sizeof beside)) {
+        (void)complain(invocation, BOURSE_USAGE, "the path of the model is too long");
+        return NULL;
+    }
+    words.items[words.count++] = invocation->words[0];
+    add_pair(&words, (char[]){"-g"}, option_text(invocation, "tokenizer", beside));
+    add_pair(&words, (char[]){"-q"}, lines != NULL ? "{line}" : prompt);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (option_given(invocation, names[i])) {
+            add_pair(&words, options[i], option_text(invocation, names[i], ""));
+        }
+    }
+    invocation->words = words.items;
+    invocation->word_count = words.count;
+    struct job_file *file = job_from_arguments(invocation);
+    invocation->word_count = 0; /* the words end with this function */
+    return file;
+}
+
+/* ---------------------------------------------------------------- the job */
+
 /* Makes the job's file. Returns NULL after a message. */
 static struct job_file *make_file(struct invocation *invocation)
 {
@@ -99,8 +193,15 @@ static struct job_file *make_file(struct invocation *invocation)
     int64_t stages = 0;
     if (invocation->word_count != 1) {
         (void)complain(invocation, BOURSE_USAGE,
-                       "run model needs MODEL.onnx --input NAME=FILE; see `bourse help run model`");
+                       "run model needs MODEL.onnx with --input NAME=FILE, or with --prompt TEXT; "
+                       "see `bourse help run model`");
         return NULL;
+    }
+    if (!check_kind(invocation)) {
+        return NULL;
+    }
+    if (has_prompt(invocation)) {
+        return make_prompts(invocation);
     }
     if (option_given(invocation, "split") != option_given(invocation, "parts")) {
         (void)complain(invocation, BOURSE_USAGE,

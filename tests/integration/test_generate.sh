@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# A language model through a whole market: prompts become text, live and as files; several prompts in one job; a job
+# file; receipts; the same tokens by ONNX Runtime and by our own operators; what does not fit is told before money is held.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+# shellcheck source=tests/support/onnx_cases.sh
+. "$support/onnx_cases.sh"
+fire_begin generate "$1" bourse-audit
+command -v perl >/dev/null || skip "no perl"
+
+cp "$support"/../golden/decoder/* .
+engine="bourse-1"
+if [ -r "$onnx_library" ]; then # the agent becomes a user of its own, who may be unable to read the place of the build
+    install -m 755 "$onnx_library" "$work/libonnxruntime.so.1"
+    export BOURSE_ONNXRUNTIME=$work/libonnxruntime.so.1
+    engine=onnxruntime-
+fi
+market_up --credits 1000 --slots 1 --price 0.40
+if [ "$engine" = bourse-1 ]; then echo 'no library of ONNX Runtime: only our own operators'; fi
+own_agent() { # the agent anew, with our own operators
+    echo 'onnx: {library: none}' >>"$market/provider/provider.yaml"
+    kill "$agent"
+    ended "$agent" 60 || fail "the agent does not end"
+    "$bin/bourse-provider" run --market "$market" >own.log 2>&1 &
+    agent=$!
+    started+=("$agent")
+    until_true 60 own_shown || fail "no device computes models by our own operators: $(cat own.log)"
+}
+own_shown() { "$bourse" devices --needs 'engine = "bourse-1"' --json 2>/dev/null | grep -q '"price_micro"'; }
+[ "$engine" != bourse-1 ] || own_agent
+until_true 60 onnx_shown || fail "no device computes models: $(cat "$market/provider.log")"
+
+run() { timeout 240 "$bourse" run -y "$@" >out 2>err </dev/null; }
+jobs_here() { "$bourse" ps --quiet | wc -l; }
+# field FILE NAME: a field of the line of JSON.
+field() { perl -MJSON::PP -0777 -ne 'BEGIN { $n = shift } print JSON::PP->new->canonical->encode([decode_json($_)->{$n}])' "$2" "$1"; }
+
+# ---------------------------------------------------------------- one prompt
+prompt='You may copy and distribute'
+run decoder.onnx --prompt "$prompt" --max-tokens 16 -o one || fail "a prompt: $(cat out err)"
+cmp -s out one/answer.txt || fail "what was printed is not the text: $(cat out one/answer.txt)"
+[ -s out ] || fail "no text"
+[ "$(field one/answer.json count)" = '[16]' ] || fail "not 16 tokens: $(cat one/answer.json)"
+[ "$(field one/answer.json prompt)" = "[\"$prompt\"]" ] || fail "another prompt: $(cat one/answer.json)"
+has "$(cat one/speed.json)" "\"engine\": \"$engine"
+has "$(cat one/speed.json)" '"tokens_per_s"'
+has "$(cat err)" 'tokens of the prompt in'
+"$bourse" receipt last 0 -o proofs >receipt.log 2>&1 || fail "receipt: $(cat receipt.log)"
+"$bourse" verify proofs/* >verify.txt 2>&1 || fail "verify: $(cat verify.txt)"
+
+# A challenge by hand: the same job once more gives the same bytes.
+run decoder.onnx --prompt "$prompt" --max-tokens 16 -o again || fail "again: $(cat out err)"
+cmp -s one/answer.json again/answer.json || fail "another answer: $(cat again/answer.json)"
+
+# The lines that come while the text is made are the text.
+timeout 240 "$bourse" run -y --json decoder.onnx --prompt "$prompt" --max-tokens 100 -o live >live.json 2>err </dev/null ||
+    fail "live: $(cat err live.json)"
+perl -MJSON::PP -ne '$j = eval { decode_json($_) } or next; push @l, $j->{line} if ($j->{stream} // "") eq "stdout";
+    END { binmode STDOUT, ":utf8"; print join "\n", @l }' live.json >live.txt
+[ -s live.txt ] || fail "no line came: $(cat live.json)"
+[ "$(cat live.txt)" = "$(cat live/answer.txt)" ] || fail "the lines are not the text: $(cat live.txt live/answer.txt)"
+
+# ---------------------------------------------------------------- several prompts, and a job file
+printf '%s\n' "$prompt" '' 'If {this} is' >prompts.txt
+run decoder.onnx --prompts prompts.txt --max-tokens 16 -o many || fail "prompts: $(cat out err)"
+cmp -s one/answer.json many/0/answer.json || fail "the first of two prompts has another answer"
+[ "$(field many/1/answer.json prompt)" = '["If {this} is"]' ] || fail "braces: $(cat many/1/answer.json)"
+cat >job.yaml <<'END'
+model: decoder.onnx
+lines: prompts.txt
+generate: {prompt: "{line} ", max_tokens: 5, temperature: 0.9, top_k: 20, seed: 7}
+END
+timeout 240 "$bourse" submit -y job.yaml -o drawn >out 2>err </dev/null || fail "job file: $(cat out err)"
+[ "$(field drawn/1/answer.json count)" = '[5]' ] || fail "drawn: $(cat drawn/1/answer.json)"
+
+# ---------------------------------------------------------------- what does not fit is said before money is held
+refused() { # TEXT OPTIONS...
+    local text=$1 status=0 jobs
+    shift
+    jobs=$(jobs_here)
+    timeout 60 "$bourse" run -y "$@" >out 2>err </dev/null || status=$?
+    [ "$status" -eq 2 ] || fail "status $status and not 2 of $*: $(cat out err)"
+    has "$(cat err)" "$text"
+    [ "$(jobs_here)" = "$jobs" ] || fail "$* left a job"
+}
+perl -e 'print "word " x 200' >long.txt
+sed 's/"eos_token_id": 511/"eos_token_id": 100000/' config.json >other.json
+sed 's/"normalizer": null/"normalizer": {"type": "NFC"}/' tokenizer.json >nfc.json
+perl -pe 's/"<\|endoftext\|>": 511/"<|endoftext|>": 511, "<|more|>": 512/' tokenizer.json >more.json
+refused 'the prompt has' decoder.onnx --prompt "$(cat long.txt)"
+refused 'the model takes 1 to 128' decoder.onnx --prompt "$(cat long.txt)"
+printf 'fine\n\n%s\n' "$(cat long.txt)" >long-lines.txt
+refused 'in line 3' decoder.onnx --prompts long-lines.txt
+refused 'the model takes 1 to 3' decoder.onnx --prompt "$prompt" --context 3
+refused 'its normalizer "NFC" is not known here' decoder.onnx --prompt x --tokenizer nfc.json
+refused 'the two do not belong together' decoder.onnx --prompt x --tokenizer more.json
+refused 'cannot be opened' decoder.onnx --prompt x --tokenizer none.json
+refused 'needs a prompt' decoder.onnx --max-tokens 3
+refused 'does not go with a prompt' decoder.onnx --prompt x --input input_ids=a.npy
+refused 'give one of --prompt and --prompts' decoder.onnx --prompt x --prompts prompts.txt
+refused 'the temperature is a number from 0 to 10' decoder.onnx --prompt x --temperature 99
+cp config.json good.json && cp other.json config.json
+refused 'is above the vocabulary' decoder.onnx --prompt x
+echo '{' >config.json
+refused 'config.json: it is no JSON' decoder.onnx --prompt x
+cp good.json config.json
+sed 's/past_key_values.1.key/qast_key_values.1.key/' decoder.onnx >odd.onnx # as long as the name before
+refused 'is none that a prompt fills' odd.onnx --prompt x
+sed 's/present.1.value/qresent.1.value/' decoder.onnx >odd.onnx
+refused 'no output "present."' odd.onnx --prompt x
+perl -0pe 's/logits/lagits/g' decoder.onnx >odd.onnx
+refused 'no output "logits"' odd.onnx --prompt x
+
+# ---------------------------------------------------------------- the other engine gives the same tokens
+if [ "$engine" != bourse-1 ]; then
+    own_agent
+    run decoder.onnx --prompt "$prompt" --max-tokens 16 -o own || fail "our own operators: $(cat out err)"
+    has "$(cat own/speed.json)" '"engine": "bourse-1"'
+    cmp -s one/answer.json own/answer.json || fail "the engines differ: $(cat one/answer.json own/answer.json)"
+fi
+# What lies about itself is found where it runs, and is the job's own fault.
+run --retries 0 decoder.onnx --prompt "$prompt" --context 100000 --max-tokens 200 -o wrong && fail "a place that the model lacks"
+"$bourse" logs last --json >outcomes.json
+has "$(cat outcomes.json)" 'Gather'
+kill "$agent"
+ended "$agent" 60 || fail "the agent does not end"
+market_audit
+echo "a language model: ok ($engine)"

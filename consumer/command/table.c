@@ -124,7 +124,7 @@ static const struct command table[] = {
          "on those on offer, by time, price, energy or value. Write ./NAME for a file "
          "whose name is also a template's.\n\n"
          "With MODEL, a file that ends in .onnx, the command plans one run of the model on "
-         "such devices. The model is read and not run; no job can run one yet."},
+         "such devices. The model is read and not run; `bourse run MODEL` runs one."},
     {.name = "ps",
      .arguments = "[JOB]",
      .summary = "list your jobs, or one with its tasks and leases",

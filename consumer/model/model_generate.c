@@ -41,12 +41,12 @@ static bool fail(struct settling *settling, const char *what)
     return false;
 }
 
-static bool path_of(struct settling *settling, const char *name, char path[MODEL_JOB_PATH_SIZE])
+static bool path_of(struct settling *settling, const char *name, char path[MODEL_FILE_PATH_SIZE])
 {
     if (strpbrk(name, "{}") != NULL) {
         return fail(settling, "the files of a model have no placeholders and no braces");
     }
-    return model_job_path(settling->folder, name, path) ||
+    return model_file_path(settling->folder, name, path) ||
            fail(settling, "the path of a file of the model is too long");
 }
 
@@ -96,7 +96,7 @@ static bool is_stop(const struct generate_words *words, uint32_t token)
 static bool add_config(struct settling *settling, const char *name)
 {
     char beside[FORMAT_PATH_BYTES + 1];
-    char path[MODEL_JOB_PATH_SIZE];
+    char path[MODEL_FILE_PATH_SIZE];
     CLEANUP(free_bytes) uint8_t *bytes = NULL;
     size_t size = 0;
     struct model_config config;
@@ -160,7 +160,7 @@ static bool add_files(struct settling *settling, const struct model_file *model)
 static struct tokenizer *open_tokenizer(struct settling *settling)
 {
     const char *name = settling->words.tokenizer;
-    char path[MODEL_JOB_PATH_SIZE];
+    char path[MODEL_FILE_PATH_SIZE];
     CLEANUP(free_bytes) uint8_t *bytes = NULL;
     size_t size = 0;
     struct problem why = {""};
@@ -238,10 +238,10 @@ static bool check_prompt(struct settling *settling, const char *value, unsigned 
 /* Looks at the lines that are not empty, as the manifest's subtasks do. */
 static bool check_lines(struct settling *settling)
 {
-    char path[MODEL_JOB_PATH_SIZE];
+    char path[MODEL_FILE_PATH_SIZE];
     CLEANUP(free_bytes) uint8_t *bytes = NULL;
     size_t size = 0;
-    if (!model_job_path(settling->folder, settling->file->lines, path) ||
+    if (!model_file_path(settling->folder, settling->file->lines, path) ||
         !file_read(path, LINES_BYTES_MOST, &bytes, &size, settling->problem)) {
         return false;
     }
@@ -289,7 +289,7 @@ static bool settle(struct settling *settling)
 {
     CLEANUP(model_file_close) struct model_file *model = NULL;
     CLEANUP(tokenizer_destroy) struct tokenizer *tokenizer = NULL;
-    char path[MODEL_JOB_PATH_SIZE];
+    char path[MODEL_FILE_PATH_SIZE];
     if (!path_of(settling, settling->words.model, path)) {
         return false;
     }

@@ -25,8 +25,4 @@ bool model_job_settle(struct bourse_job *job, const char *folder, struct problem
 bool model_job_add_files(struct job_file *file, const char *folder, const char *model,
                          const struct onnx_interface *interface, struct problem *ret_problem);
 
-/* Writes the path of a name in a job's folder. Returns false when it is too long. */
-enum { MODEL_JOB_PATH_SIZE = 4096 };
-bool model_job_path(const char *folder, const char *name, char ret_path[MODEL_JOB_PATH_SIZE]);
-
 #endif

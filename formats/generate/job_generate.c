@@ -81,7 +81,7 @@ void job_generate_read(struct yaml_value root, struct job_file *job)
 {
     static const char *const keys[] = {"tokenizer", "prompt", "max_tokens", "temperature",
                                        "top_k",     "seed",   "context",    "stop"};
-    static const char *const others[] = {"inputs", "outputs", "split", "parts"};
+    static const char *const others[] = {"inputs", "outputs", "split", "parts", "stages"};
     struct yaml_value map = yaml_key(root, "generate");
     yaml_known_keys(map, keys, sizeof keys / sizeof keys[0]);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {

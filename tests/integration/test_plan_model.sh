@@ -29,7 +29,7 @@ done
 for name in bert gpt2; do
     plan "$name" --dim batch=8 --dim sequence=128 >"$name.txt" || fail "$name"
     diff "$golden/$name.txt" "$name.txt" || fail "not what tests/golden/models/$name.txt holds"
-    [ "$(head -1 "$name.txt")" = "plan only: a job cannot run a model yet" ] || fail "$name: $(head -1 "$name.txt")"
+    [ "$(head -1 "$name.txt")" = "plan only: \`bourse run MODEL\` runs the model on the market's devices" ] || fail "$name: $(head -1 "$name.txt")"
 done
 
 # For programs: one value, with each node, its step, and how it is counted.

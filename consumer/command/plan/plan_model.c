@@ -236,6 +236,7 @@ static void show_unable_devices(const struct work *work)
 void plan_model_show(const struct work *work)
 {
     const struct plan_model *model = work->model;
+    (void)printf("plan only: `bourse run MODEL` runs the model on the market's devices\n");
     (void)printf("model        %s: %" PRIu32 " node%s, opset %" PRId64 ", %s parameters, %s of "
                  "weights\n",
                  cell_plain(model->path), model->model->node_count,

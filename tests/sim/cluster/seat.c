@@ -200,8 +200,7 @@ static void start_gateway(struct broker *broker, uint64_t index)
                                      .index = index,
                                      .index_log_ns = exchange_log_time_ns(broker->exchange),
                                      .reserve = &broker->reserve,
-                                     .is_away = &broker->store.is_away,
-                                     .led_ns = &broker->store.led_ns,
+                                     .quorum = &broker->store.quorum,
                                      .refusals = broker->store.refusals};
     memcpy(gateway.origin, people.genesis.origin, sizeof gateway.origin);
     (void)gateway_start(&gateway);

@@ -88,8 +88,8 @@ enum {
  * whole, however fast the program prints. */
 #define LANES_YOUNG_NS (2 * INT64_C(1000000000))
 /* Visits what the lease's running subtasks have printed since the last visit. The first visit of a
- * subtask that is not young begins LANES_BEHIND_BYTES before the end of its streams. The visitor borrows the piece
- * and returns false to stop: that piece comes again at the next visit. */
+ * subtask that is not young begins LANES_BEHIND_BYTES before the end of its streams. The visitor
+ * borrows the piece and returns false to stop: that piece comes again at the next visit. */
 typedef bool lanes_output_visitor(void *context, const struct lanes_output *output);
 void lanes_visit_output(struct lanes *lanes, uint64_t lease, lanes_output_visitor *visitor,
                         void *context);

@@ -52,7 +52,8 @@ struct live_printed {
  * the error. */
 struct live *live_begin(const struct live_options *options, struct bourse_error *ret_error);
 void live_end(struct live **self);
-/* Returns false, after filling the error, when something could not be written. `live` may be NULL. */
+/* Returns false, after filling the error, when something could not be written. `live` may be
+ * NULL. */
 bool live_could_write(const struct live *live, struct bourse_error *ret_error);
 /* Sets the line to clear before anything is printed; NULL: none. `live` may be NULL. */
 void live_set_progress(struct live *live, struct progress *progress);

@@ -133,8 +133,8 @@ static bool quote_for_account(struct bourse *bourse, struct bourse_job *job,
     return good;
 }
 
-/* Sets the cost, and the budget that covers one and a half times the cost. An order for all slots at
- * once keeps the budget of a term of all, which quote_budget suggests. */
+/* Sets the cost, and the budget that covers one and a half times the cost. An order for all slots
+ * at once keeps the budget of a term of all, which quote_budget suggests. */
 static void settle_cost(const struct bourse_job *job, struct bourse_quote *quote,
                         int64_t cost_micro)
 {

@@ -52,7 +52,7 @@ for i in 1 2 3; do
     started+=("$!")
 done
 run() { # NODE: starts its broker
-    broker_of run --dir "$work/out/node$1/broker" >>"broker-$1.log" 2>&1 </dev/null &
+    "$bin/bourse-broker" run --dir "$work/out/node$1/broker" >>"broker-$1.log" 2>&1 </dev/null &
     pid=$!
     started+=("$pid")
 }

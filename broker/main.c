@@ -88,6 +88,24 @@ __attribute__((format(printf, 1, 2))) static int fail_usage(const char *format, 
 }
 
 static bool is_logging; /* the program serves a market, or --log-json asks for log lines */
+static bool is_json;    /* the command prints one JSON value, a failure, too */
+
+static const char *name_of(int status)
+{
+    return status == EXIT_USAGE ? "USAGE" : status == EXIT_WRONG ? "UNVERIFIED" : "LOCAL";
+}
+
+/* Prints a failure in the form of the other programs' failures. */
+static void print_failure(const char *text, int status)
+{
+    char shown[sizeof(struct problem)];
+    text_printable(text, strlen(text), shown, sizeof shown);
+    (void)printf("{\"error\":{\"name\":\"%s\",\"text\":\"", name_of(status));
+    for (const char *at = shown; *at != '\0'; at++) {
+        (void)printf(*at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+    }
+    (void)printf("\",\"exit\":%d},\"version\":1}\n", status);
+}
 
 /* Tells the problem and returns the status. When a read of a database failed, the problem may come
  * from unread bytes; then the failed read is told instead. A failed read is no wrong use. */
@@ -98,12 +116,15 @@ static int fail(const struct problem *problem, int status)
         sqlite_explain_unread(&unread);
         problem = &unread;
     }
-    if (is_logging) {
+    status = problem_is_unread(problem) ? EXIT_FAILED : status;
+    if (is_json) {
+        print_failure(problem->text, status);
+    } else if (is_logging) {
         log_error("%s", problem->text);
     } else {
         (void)fprintf(stderr, "bourse-broker: %s\n", problem->text);
     }
-    return problem_is_unread(problem) ? EXIT_FAILED : status;
+    return status;
 }
 
 static const struct action *find_action(const char *word)
@@ -473,6 +494,7 @@ int main(int argc, char **argv)
     }
     log_setup(arguments.level, arguments.log_json);
     is_logging = action->act == run || arguments.log_json;
+    is_json = arguments.json;
     if (!process_start(&problem)) {
         return fail(&problem, EXIT_FAILED);
     }

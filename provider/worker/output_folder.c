@@ -255,7 +255,8 @@ static bool count_bytes(const struct walk *walk, const char *name, uint64_t byte
     char why[128];
     if (bytes > walk->run->output_bytes - *total) {
         (void)snprintf(why, sizeof why,
-                       "and the files before it take more than the output limit, %llu bytes",
+                       "and the files before it take %llu bytes; the output limit is %llu bytes",
+                       (unsigned long long)(*total + bytes),
                        (unsigned long long)walk->run->output_bytes);
         return refuse(walk, OUTCOME_OUTPUT_LIMIT, name, why);
     }

@@ -66,6 +66,9 @@ out=$("$bin/bourse-broker" audit "$work" --verify 2>&1) && fail "an option of an
 has "$out" "audit has no --verify"
 out=$("$bin/bourse-broker" backup 2>&1) && fail "a backup of nothing was accepted"
 has "$out" "two folders"
+out=$("$bin/bourse-broker" replay --verify --json "$work/nowhere" 2>/dev/null) && fail "a folder that is not there was replayed"
+has "$out" '{"error":{"name":"LOCAL","text":"'
+has "$out" '"exit":1},"version":1}'
 out=$("$bin/bourse-broker" replya --verify "$work" 2>&1) && fail "a mistyped command was accepted"
 has "$out" "did you mean \`bourse-broker replay\`"
 out=$("$bin/bourse-provider" probe --jsno 2>&1) && fail "a mistyped option was accepted"

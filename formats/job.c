@@ -169,6 +169,16 @@ bool job_strings_add(struct job_strings *strings, size_t most, const char *text)
     return true;
 }
 
+bool job_strings_add_once(struct job_strings *strings, size_t most, const char *text)
+{
+    for (size_t i = 0; i < strings->count; i++) {
+        if (strcmp(strings->items[i], text) == 0) {
+            return true;
+        }
+    }
+    return job_strings_add(strings, most, text);
+}
+
 bool job_variables_add(struct job_variable **variables, size_t *count, const char *name,
                        const char *value)
 {

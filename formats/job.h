@@ -222,6 +222,8 @@ bool job_file_has_checkpoints(const struct job_file *job);
 /* Each function copies its text. Returns false when memory is short or the list is full; the job
  * is then unchanged. */
 bool job_strings_add(struct job_strings *strings, size_t most, const char *text);
+/* The same, unless the list has the text already. */
+bool job_strings_add_once(struct job_strings *strings, size_t most, const char *text);
 void job_strings_fini(struct job_strings *strings); /* frees the texts; the list is empty then */
 bool job_file_set(char **field, const char *text); /* e.g. job_file_set(&job->image, "tools.tar") */
 bool job_file_add_variable(struct job_file *job, const char *name, const char *value);

@@ -45,12 +45,7 @@ static bool add_word(struct settling *settling, const char *word)
 static bool add_once(struct settling *settling, struct job_strings *list, size_t most,
                      const char *text)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->items[i], text) == 0) {
-            return true;
-        }
-    }
-    return job_strings_add(list, most, text) ||
+    return job_strings_add_once(list, most, text) ||
            fail(settling, "out of memory, or the job has too many files");
 }
 

@@ -131,13 +131,22 @@ parting=$(submit parting.yaml)
 follower=$!
 "$bourse" logs "$parting" 0 --follow --stderr >complaints.out 2>complaints.err &
 other=$!
+"$bourse" wait "$parting" >wait.out 2>wait.err &
+waiting=$!
+"$bourse" book --follow >book.out 2>book.err &
+started+=("$!")
 until_true 60 has_lines parting.out '^begun' 1 || fail "nothing comes of it: $(cat parting.err)"
+until_true 60 test -s book.out || fail "the book is not followed: $(cat book.err)"
 broker_kill
 ended "$broker" 60 || fail "the broker does not end"
 sleep 20 # the program ends meanwhile
+# Whoever waits or follows hears of the outage, each in its way, and with the address.
+grep -q "the broker at .*broker.sock cannot be reached; the job goes on" wait.err || fail "wait says nothing: $(cat wait.err)"
+grep -q "broker.sock has not answered for 3 s" book.err || fail "book --follow says nothing: $(cat book.err)"
 broker_start
 broker_await || fail "the broker does not come back"
 wait "$follower" || fail "the follower of what ended: $(cat parting.err)"
+wait "$waiting" || fail "wait after the outage: $(cat wait.err)"
 wait "$other" || fail "the follower of its complaints: $(cat complaints.err)"
 [ "$(tail -n 1 parting.out)" = 'parting words' ] || fail "it ends with $(tail -n 1 parting.out): $(cat parting.err)"
 [ "$(tail -n 1 complaints.out)" = 'last complaint' ] ||

@@ -96,6 +96,11 @@ agent=$mine
 started+=("$rival")
 rival_shows() { "$provider" why --market "$market" >out 2>err && grep -qE '1 of 1 other is cheaper, .*rival at 0.05' out; }
 until_true 60 rival_shows || fail "why does not see who is cheaper: $(cat out err)"
+# An order for all slots at once starts with a term of each, at the dearest price that it needs: 10 leases of 20 minutes at 0.10.
+printf 'name: whole\narray: 1-10\norder: all-or-none\nrun: [sh, -c, "true"]\n' >whole.yaml
+"$bourse" quote whole.yaml --json >whole.json 2>err || true
+suggested=$(grep -oE '"suggested_micro": *[0-9]+' whole.json | grep -oE '[0-9]+')
+[ "${suggested:-0}" -ge 333340 ] || fail "the budget for ten slots at once is $suggested micro: $(cat whole.json err)"
 kill "$rival"
 ended "$rival" 60 || fail "the rival does not end"
 again 'price: 0.01'

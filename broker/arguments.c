@@ -26,6 +26,9 @@ const struct option arguments_options[] = {
     {"operator", required_argument, NULL, OPTION_OPERATOR},
     {"origin", required_argument, NULL, OPTION_ORIGIN},
     {"days", required_argument, NULL, OPTION_DAYS},
+    {"name", required_argument, NULL, OPTION_NAME},
+    {"metrics", no_argument, NULL, OPTION_METRICS},
+    {"give-up-entries", no_argument, NULL, OPTION_GIVE_UP},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -78,6 +81,15 @@ bool arguments_take(int number, struct arguments *ret)
         return true;
     case OPTION_DAYS:
         ret->days = optarg;
+        return true;
+    case OPTION_NAME:
+        ret->name = optarg;
+        return true;
+    case OPTION_METRICS:
+        ret->metrics = true;
+        return true;
+    case OPTION_GIVE_UP:
+        ret->gives_up = true;
         return true;
     case OPTION_SINCE:
         ret->since = optarg;

@@ -19,9 +19,10 @@ struct arguments {
     const char *since;                             /* NULL: from the first record */
     const char *to;                                /* the successor of `cluster transfer` */
     const char *nodes, *operator, * origin, *days; /* of `cluster init` */
+    const char *name;                              /* of a broker, for `cluster leave` */
     const char *end_market; /* NULL: only a market that does not start may end */
     bool check_config, adopt, verify, json, log_json, without_blobs, with_keys, skip_damaged,
-        unchecked, log_ends;
+        unchecked, log_ends, metrics, gives_up;
     enum log_level level;
     uint32_t given; /* the options of the command line, as bits by enum option_number */
 };
@@ -50,6 +51,9 @@ enum option_number {
     OPTION_OPERATOR,
     OPTION_ORIGIN,
     OPTION_DAYS,
+    OPTION_NAME,
+    OPTION_METRICS,
+    OPTION_GIVE_UP,
     OPTION_JSON_LOGS, /* the earlier name of --log-json, which no help shows */
 };
 

@@ -352,6 +352,7 @@ static void drain_groups(struct queue *queue)
 
 static void close_all(struct broker *broker)
 {
+    membership_stop(&broker->membership);
     broker_close_ports(broker);
     struct queue *requests[] = {broker->core_in, broker->reads, broker->keeps};
     struct queue *notes[] = {broker->releases, broker->notes, broker->names};
@@ -444,6 +445,7 @@ static bool start(struct broker *broker, const struct broker_options *options, b
     bool is_new = false;
     if (!config_load(broker->folder, !options->adopt, &broker->config, ret_problem) ||
         !rights_reduce(&broker->config, broker->group, ret_problem) ||
+        !membership_check_new(broker->folder, &broker->config, options->adopt, ret_problem) ||
         !broker_open_storage(broker, options->adopt, &is_new, ret_problem)) {
         return false;
     }

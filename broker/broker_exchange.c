@@ -3,7 +3,7 @@
 
 #include "broker/core/translate.h"
 #include "broker/storage/balance_check.h"
-#include "broker/storage/etcd/replicated.h"
+#include "broker/storage/etcd/etcd_mark.h"
 #include "broker/storage/history_mark.h"
 #include "broker/storage/replay.h"
 #include "broker/storage/snapshot/snapshots.h"
@@ -261,7 +261,7 @@ static bool lead_everywhere(struct broker *broker, bool is_new, bool adopt,
     }
     return broker->config.etcd.member_count > 0
                ? broker_follow(broker, adopt, ret_problem)
-               : replicated_check_alone(&broker->store, adopt, ret_problem);
+               : etcd_mark_check_alone(broker->folder, adopt, ret_problem);
 }
 
 /* The first entry of an epoch tells the brokers that follow that this one leads. */

@@ -6,6 +6,7 @@
 #include "broker/broker_internal.h"
 
 #include "base/checked.h"
+#include "broker/cluster/membership.h"
 #include "broker/cluster/transfer.h"
 #include "broker/copies/copy_follower.h"
 #include "broker/copies/copy_peers.h"
@@ -313,6 +314,22 @@ static bool follow(struct vigil *vigil, struct problem *ret_problem)
     return leads || (open_to_others(vigil->broker, ret_problem) && watch(vigil, ret_problem));
 }
 
+/* `addresses` says where others find the blob port; else they find it where it is. */
+static bool enter(struct broker *broker, struct problem *ret_problem)
+{
+    struct membership_config config = {.config = &broker->config,
+                                       .store = &broker->store,
+                                       .control = address_of(broker),
+                                       .blobs = broker->market.blobs};
+    for (size_t i = 0; i < broker->config.address_count; i++) {
+        if (strcmp(broker->config.addresses[i].control, config.control) == 0) {
+            config.blobs = broker->config.addresses[i].blobs;
+        }
+    }
+    broker->membership = membership_enter(&config, ret_problem);
+    return broker->membership != NULL;
+}
+
 bool broker_follow(struct broker *broker, bool adopt, struct problem *ret_problem)
 {
     struct vigil vigil = {.broker = broker};
@@ -324,7 +341,11 @@ bool broker_follow(struct broker *broker, bool adopt, struct problem *ret_proble
     }
     vigil.replicated =
         replicated_open(&broker->store, broker->exchange, &broker->config, adopt, ret_problem);
-    const bool good = vigil.replicated != NULL && follow(&vigil, ret_problem);
+    const bool good =
+        vigil.replicated != NULL && enter(broker, ret_problem) && follow(&vigil, ret_problem);
     replicated_close(&vigil.replicated);
+    if (good) {
+        membership_tell(broker->membership); /* this broker leads now */
+    }
     return good;
 }

@@ -10,6 +10,7 @@
 #include "broker/blob/outputs.h"
 #include "broker/blob/port/blob_access.h"
 #include "broker/blob/port/blobs.h"
+#include "broker/cluster/membership.h"
 #include "broker/cluster/transfer.h"
 #include "broker/core/committer.h"
 #include "broker/core/core.h"
@@ -40,6 +41,7 @@ struct broker {
     uint64_t handed_over_epoch;
     bool is_announced; /* market.yaml is there */
     struct storage store;
+    struct membership *membership; /* NULL: the journal is on this disk alone */
     struct exchange *exchange;
     struct logtime *clock;
     struct epoch epoch;

@@ -5,14 +5,17 @@
 #include "broker/cluster/certificates.h"
 #include "broker/cluster/cluster_init.h"
 #include "broker/cluster/folder_copy.h"
+#include "broker/cluster/leave.h"
 #include "broker/cluster/prepared.h"
+#include "broker/cluster/recover.h"
+#include "broker/cluster/status_page.h"
 #include "broker/cluster/transfer.h"
 #include "broker/config.h"
 #include "broker/storage/backup.h"
 #include "broker/storage/etcd/etcd_inquiry.h"
 #include "broker/storage/etcd/etcd_mark.h"
-#include "broker/storage/etcd/replicated.h"
-#include "runtime/log.h"
+#include "broker/storage/etcd/etcd_roster.h"
+#include "runtime/clock.h"
 #include "runtime/market.h"
 
 #include <inttypes.h>
@@ -113,7 +116,9 @@ static enum cluster_result make_joined(struct joining *joining, struct problem *
     if (!backup_restore(&options, &joining->report, &is_wrong, ret_problem)) {
         return is_wrong ? CLUSTER_WRONG : CLUSTER_FAILED;
     }
-    return etcd_mark_write(joining->place, joining->found.cluster, ret_problem) &&
+    const struct etcd_mark mark = {.cluster = joining->found.cluster,
+                                   .journal = joining->found.journal};
+    return etcd_mark_write(joining->place, &mark, ret_problem) &&
                    (!joining->is_prepared || prepared_fill(folder, joining->place, ret_problem))
                ? CLUSTER_OK
                : CLUSTER_FAILED;
@@ -146,94 +151,30 @@ static enum cluster_result join(const struct cluster_command *command, struct pr
 
 /* ---------------------------------------------------------------- status */
 
-static int64_t stale_ms(const struct etcd_inquiry *found, const struct folder_copy *copy)
+/* The records come over a connection of their own. Without them the journal is shown all the
+ * same. */
+static bool read_brokers(const struct broker_config *config, const struct etcd_inquiry *found,
+                         struct etcd_roster_list *ret_list, struct problem *ret_problem)
 {
-    const int64_t behind_ns = found->last > copy->last ? found->last_log_ns - copy->log_ns : 0;
-    return behind_ns > 0 ? behind_ns / NS_PER_MS : 0;
+    struct etcd_roster *roster = etcd_roster_create(&config->etcd, found->cluster, &found->journal);
+    if (roster == NULL) {
+        problem_set(ret_problem, "no memory for the records of brokers");
+        return false;
+    }
+    const enum etcd_roster_status status = etcd_roster_read(roster, ret_list, ret_problem);
+    etcd_roster_destroy(&roster);
+    return status == ETCD_ROSTER_OK;
 }
 
-static uint64_t lag_of(const struct etcd_inquiry *found, const struct folder_copy *copy)
+static void print_page(const struct cluster_command *command, const struct status_page *page)
 {
-    return found->last > copy->last ? found->last - copy->last : 0;
-}
-
-static void print_member(const struct etcd_inquiry_member *member)
-{
-    if (!member->answers) {
-        (void)printf("member    %s does not answer\n", member->url);
-        return;
-    }
-    (void)printf("member    %s etcd %s, %" PRIu64 " KiB of which %" PRIu64 " are live", member->url,
-                 member->version, member->database_bytes >> 10, member->live_bytes >> 10);
-    if (member->quota_bytes > 0) {
-        (void)printf(", %" PRIu64 " %% of its quota",
-                     member->database_bytes * 100 / member->quota_bytes);
-    }
-    if (member->behind > 0) {
-        (void)printf(", %" PRIu64 " behind", member->behind);
-    }
-    (void)puts(member->leads ? ", leads" : "");
-}
-
-static void print_etcd(const struct etcd_inquiry *found)
-{
-    for (size_t i = 0; i < found->member_count; i++) {
-        print_member(&found->members[i]);
-    }
-    if (found->no_space) {
-        (void)puts(
-            "alarm     NOSPACE: etcd has reached its quota and takes no entry. Compact, "
-            "defragment each member,\n          then disarm the alarm: docs/operator.md, When "
-            "etcd does not answer");
-    }
-    if (found->is_corrupt) {
-        (void)puts("alarm     CORRUPT: the data of a member is damaged. Replace that member, then "
-                   "disarm the alarm");
-    }
-}
-
-static void print_text(const struct etcd_inquiry *found, const struct folder_copy *copy)
-{
-    const bool is_resigned = replicated_is_resigned(&found->leader);
-    if (!found->has_journal) {
-        (void)printf("leader    none: this etcd has no journal of the market\n");
+    if (command->is_metrics) {
+        status_page_metrics(stdout, page);
+    } else if (command->is_json) {
+        status_page_json(stdout, page);
     } else {
-        (void)printf("leader    %s%s%s\n", is_resigned ? "nobody; the last was " : "",
-                     found->leader.broker[0] == '\0' ? "nobody yet" : found->leader.broker,
-                     is_resigned ? ", which stopped" : "");
-        (void)printf("%s   %s\n", is_resigned ? "next   " : "address",
-                     found->leader.address[0] == '\0' ? "-" : found->leader.address);
-        (void)printf("epoch     %" PRIu64 "\n", found->leader.epoch);
-        (void)printf("index     %" PRIu64 " on etcd, which keeps entries after %" PRIu64 "\n",
-                     found->last, found->base);
-        (void)printf("own       %" PRIu64 " here: %" PRIu64 " behind, %" PRId64 " ms stale\n",
-                     copy->last, lag_of(found, copy), stale_ms(found, copy));
+        status_page_text(stdout, page);
     }
-    print_etcd(found);
-}
-
-static void print_json(const struct etcd_inquiry *found, const struct folder_copy *copy)
-{
-    (void)printf("{\"version\":1,\"has_journal\":%s,\"leader\":\"%s\",\"address\":\"%s\","
-                 "\"is_resigned\":%s,\"epoch\":%" PRIu64 ",\"base\":%" PRIu64 ",\"index\":%" PRIu64
-                 ",\"own_index\":%" PRIu64 ",\"lag\":%" PRIu64 ",\"stale_ms\":%" PRId64
-                 ",\"no_space\":%s,\"is_corrupt\":%s,\"members\":[",
-                 found->has_journal ? "true" : "false", folder_copy_plain(found->leader.broker),
-                 folder_copy_plain(found->leader.address),
-                 replicated_is_resigned(&found->leader) ? "true" : "false", found->leader.epoch,
-                 found->base, found->last, copy->last, lag_of(found, copy), stale_ms(found, copy),
-                 found->no_space ? "true" : "false", found->is_corrupt ? "true" : "false");
-    for (size_t i = 0; i < found->member_count; i++) {
-        const struct etcd_inquiry_member *member = &found->members[i];
-        (void)printf("%s{\"url\":\"%s\",\"answers\":%s,\"version\":\"%s\","
-                     "\"database_bytes\":%" PRIu64 ",\"live_bytes\":%" PRIu64
-                     ",\"quota_bytes\":%" PRIu64 ",\"behind\":%" PRIu64 ",\"leads\":%s}",
-                     i > 0 ? "," : "", folder_copy_plain(member->url),
-                     member->answers ? "true" : "false", folder_copy_plain(member->version),
-                     member->database_bytes, member->live_bytes, member->quota_bytes,
-                     member->behind, member->leads ? "true" : "false");
-    }
-    (void)puts("]}");
 }
 
 static enum cluster_result status(const struct cluster_command *command,
@@ -242,23 +183,32 @@ static enum cluster_result status(const struct cluster_command *command,
     struct broker_config config;
     struct etcd_inquiry found = {.member_count = 0};
     struct folder_copy copy;
-    if (!folder_copy_read(command->words[0], &config, &copy, ret_problem)) {
+    struct etcd_mark mark;
+    struct etcd_roster_list brokers = {.count = 0};
+    struct status_page page = {.etcd = &found, .own = &copy, .brokers = &brokers, .own_id = ""};
+    const char *folder = command->words[0];
+    if (!folder_copy_read(folder, &config, &copy, ret_problem) ||
+        !etcd_mark_read(folder, &mark, ret_problem)) {
         return CLUSTER_FAILED;
     }
     if (!inquire(&config.etcd, &copy, &found, ret_problem)) {
-        if (!command->is_json) {
-            print_etcd(&found); /* who does not answer is what the operator has to know */
+        /* Who does not answer is what the operator has to know. */
+        if (command->is_metrics) {
+            status_page_metrics(stdout, &page);
+        } else if (!command->is_json) {
+            status_page_etcd(stdout, &found);
         }
         return CLUSTER_FAILED;
     }
-    if (!folder_copy_end(command->words[0], &copy, ret_problem)) { /* it went on meanwhile */
+    if (!read_brokers(&config, &found, &brokers, ret_problem) ||
+        !folder_copy_end(folder, &copy, ret_problem)) { /* it went on meanwhile */
         return CLUSTER_FAILED;
     }
-    if (command->is_json) {
-        print_json(&found, &copy);
-    } else {
-        print_text(&found, &copy);
-    }
+    page.own_id = mark.member;
+    page.is_own_old =
+        found.has_journal && !id128_equal(etcd_mark_journal(&mark, &copy.market), &found.journal);
+    page.now_ms = clock_wall_ns() / NS_PER_MS;
+    print_page(command, &page);
     return CLUSTER_OK;
 }
 
@@ -288,41 +238,96 @@ static enum cluster_result init(const struct cluster_command *command, struct pr
     return is_usage ? CLUSTER_USAGE : CLUSTER_FAILED;
 }
 
+static enum cluster_result leave(const struct cluster_command *command, struct problem *ret_problem)
+{
+    bool is_usage = false;
+    const struct leave_options options = {
+        .folder = command->words[0], .name = command->name, .is_json = command->is_json};
+    if (leave_run(&options, &is_usage, ret_problem)) {
+        return CLUSTER_OK;
+    }
+    return is_usage ? CLUSTER_USAGE : CLUSTER_FAILED;
+}
+
+static enum cluster_result recover(const struct cluster_command *command,
+                                   struct problem *ret_problem)
+{
+    bool is_wrong = false;
+    const bool has_backup = command->words[1] != NULL;
+    const struct recover_options options = {.backup = has_backup ? command->words[0] : NULL,
+                                            .folder = command->words[has_backup ? 1 : 0],
+                                            .audit = command->audit,
+                                            .head = command->head,
+                                            .checkpoint = command->checkpoint,
+                                            .gives_up = command->gives_up,
+                                            .is_json = command->is_json};
+    if (!has_backup && (command->head != NULL || command->checkpoint != NULL)) {
+        problem_set(ret_problem, "--head and --checkpoint are for a backup: write `cluster recover "
+                                 "BACKUP DIR`");
+        return CLUSTER_USAGE;
+    }
+    if (recover_run(&options, &is_wrong, ret_problem)) {
+        return CLUSTER_OK;
+    }
+    return is_wrong ? CLUSTER_WRONG : CLUSTER_FAILED;
+}
+
+/* ---------------------------------------------------------------- the command line */
+
+static const struct {
+    const char *verb;
+    int least, most; /* words after it */
+    enum cluster_result (*run)(const struct cluster_command *command, struct problem *ret_problem);
+} verbs[] = {
+    {"status", 1, 1, status},     {"init", 1, 1, init},   {"join", 2, 2, join},
+    {"transfer", 1, 1, transfer}, {"leave", 1, 1, leave}, {"recover", 1, 2, recover},
+};
+
 /* Returns an option that the verb would ignore, or NULL. */
 static const char *find_misplaced(const struct cluster_command *command, const char *verb)
 {
-    const bool is_init = strcmp(verb, "init") == 0;
-    return command->to != NULL && strcmp(verb, "transfer") != 0 ? "to"
-           : is_init                                            ? NULL
-           : command->nodes != NULL                             ? "nodes"
-           : command->operator!= NULL                           ? "operator"
-           : command->origin != NULL                            ? "origin"
-           : command->days != NULL                              ? "days"
-                                                                : NULL;
+    const struct {
+        const char *name, *verb;
+        bool is_given;
+    } options[] = {{"to", "transfer", command->to != NULL},
+                   {"nodes", "init", command->nodes != NULL},
+                   {
+                       "operator",
+                       "init",
+                       command->operator!= NULL },
+                       {"origin", "init", command->origin != NULL},
+                       {"days", "init", command->days != NULL},
+                       {"name", "leave", command->name != NULL},
+                       {"metrics", "status", command->is_metrics},
+                       {"head", "recover", command->head != NULL},
+                       {"checkpoint", "recover", command->checkpoint != NULL},
+                       {"give-up-entries", "recover", command->gives_up},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (options[i].is_given && strcmp(options[i].verb, verb) != 0) {
+            return options[i].name;
+        }
+    }
+    return NULL;
 }
 
 enum cluster_result cluster_run(const struct cluster_command *command, struct problem *ret_problem)
 {
     const char *verb = command->verb != NULL ? command->verb : "";
+    const int words = command->words[0] == NULL ? 0 : command->words[1] == NULL ? 1 : 2;
     const char *misplaced = find_misplaced(command, verb);
-    if (misplaced != NULL) {
-        problem_set(ret_problem, "cluster %s has no --%s", verb, misplaced);
-        return CLUSTER_USAGE;
-    }
-    if (strcmp(verb, "init") == 0 && command->words[0] != NULL && command->words[1] == NULL) {
-        return init(command, ret_problem);
-    }
-    if (strcmp(verb, "join") == 0 && command->words[1] != NULL) {
-        return join(command, ret_problem);
-    }
-    if (strcmp(verb, "status") == 0 && command->words[0] != NULL && command->words[1] == NULL) {
-        return status(command, ret_problem);
-    }
-    if (strcmp(verb, "transfer") == 0 && command->words[0] != NULL && command->words[1] == NULL) {
-        return transfer(command, ret_problem);
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(verb, verbs[i].verb) != 0 || words < verbs[i].least || words > verbs[i].most) {
+            continue;
+        }
+        if (misplaced != NULL) {
+            problem_set(ret_problem, "cluster %s has no --%s", verb, misplaced);
+            return CLUSTER_USAGE;
+        }
+        return verbs[i].run(command, ret_problem);
     }
     problem_set(ret_problem,
-                "write `bourse-broker cluster` and then `status DIR`, `init DIR`, `join "
-                "BACKUP DIR` or `transfer DIR`");
+                "write `bourse-broker cluster` and then `status DIR`, `init DIR`, `join BACKUP "
+                "DIR`, `transfer DIR`, `leave DIR`, `recover DIR` or `recover BACKUP DIR`");
     return CLUSTER_USAGE;
 }

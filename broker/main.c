@@ -67,8 +67,10 @@ static const struct action {
     {"restore", restore,
      BIT(HEAD) | BIT(CHECKPOINT) | BIT(WITHOUT_BLOBS) | BIT(SKIP_DAMAGED) | BIT(JSON), 2,
      COMPLETION_FOLDERS, usage_restore},
-    {"cluster", cluster, BIT(JSON) | BIT(TO) | BIT(NODES) | BIT(OPERATOR) | BIT(ORIGIN) | BIT(DAYS),
-     3, "status init join transfer", usage_cluster},
+    {"cluster", cluster,
+     BIT(JSON) | BIT(TO) | BIT(NODES) | BIT(OPERATOR) | BIT(ORIGIN) | BIT(DAYS) | BIT(NAME) |
+         BIT(METRICS) | BIT(HEAD) | BIT(CHECKPOINT) | BIT(GIVE_UP),
+     3, "status init join transfer leave recover", usage_cluster},
     {"new", end_log, BIT(DIR) | BIT(LOG_ENDS) | BIT(END_MARKET), 0, NULL, usage_new},
     {"completion", completion, 0, 1, "bash zsh fish", usage_completion},
     {"version", version, 0, 0, NULL, usage_version},
@@ -415,7 +417,12 @@ static int cluster(const struct arguments *arguments)
                                             .operator= arguments->operator,
                                             .origin = arguments->origin,
                                             .days = arguments->days,
-                                            .is_json = arguments->json};
+                                            .name = arguments->name,
+                                            .head = arguments->head,
+                                            .checkpoint = arguments->checkpoint,
+                                            .is_json = arguments->json,
+                                            .is_metrics = arguments->metrics,
+                                            .gives_up = arguments->gives_up};
     static const int statuses[] = {EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_WRONG};
     const int status = statuses[cluster_run(&command, &problem)];
     return status == EXIT_OK ? EXIT_OK : fail(&problem, status);

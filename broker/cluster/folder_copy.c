@@ -6,8 +6,12 @@
 #include "protocol/genesis.h"
 #include "runtime/market.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sqlite3.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 /* Gives the first or the last entry of the folder. */
 typedef bool take_entry(struct folder_copy *copy, const void *bytes, size_t length);
@@ -92,6 +96,21 @@ bool folder_copy_read(const char *folder, struct broker_config *ret_config,
 {
     return folder_copy_config(folder, ret_config, ret_problem) &&
            folder_copy_end(folder, ret_copy, ret_problem);
+}
+
+bool folder_copy_is_served(const char *folder)
+{
+    char path[PATH_MAX];
+    struct problem ignored;
+    if (!folder_path(folder, MARKET_LOCK, path, sizeof path, &ignored)) {
+        return false;
+    }
+    const int lock = open(path, O_RDONLY | O_CLOEXEC);
+    const bool is_held = lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (lock >= 0) {
+        (void)close(lock);
+    }
+    return is_held;
 }
 
 const char *folder_copy_plain(const char *text)

@@ -26,6 +26,8 @@ bool folder_copy_config(const char *folder, struct broker_config *ret_config,
  * config names no etcd. */
 bool folder_copy_read(const char *folder, struct broker_config *ret_config,
                       struct folder_copy *ret_copy, struct problem *ret_problem);
+/* Returns true while a broker holds the folder's lock. */
+bool folder_copy_is_served(const char *folder);
 /* Returns the text, or "?" when it would need escapes in JSON. What etcd has comes from the holders
  * of its certificates alone. */
 const char *folder_copy_plain(const char *text);

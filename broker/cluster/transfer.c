@@ -12,14 +12,12 @@
 #include "runtime/market.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -112,21 +110,6 @@ struct leader {
 
 /* The pid in market.yaml counts only while a broker holds the lock: that of a killed broker may be
  * another program's by now. */
-static bool is_locked(const char *folder)
-{
-    char path[PATH_MAX];
-    struct problem ignored;
-    if (!folder_path(folder, MARKET_LOCK, path, sizeof path, &ignored)) {
-        return false;
-    }
-    const int lock = open(path, O_RDONLY | O_CLOEXEC);
-    const bool is_held = lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (lock >= 0) {
-        (void)close(lock);
-    }
-    return is_held;
-}
-
 static bool find_broker(struct leader *leader, struct problem *ret_problem)
 {
     char path[PATH_MAX];
@@ -139,7 +122,7 @@ static bool find_broker(struct leader *leader, struct problem *ret_problem)
         !folder_path(leader->folder, MARKET_FILE, path, sizeof path, ret_problem)) {
         return false;
     }
-    if (!is_locked(leader->folder)) {
+    if (!folder_copy_is_served(leader->folder)) {
         problem_set(ret_problem, "no broker runs on %s", leader->folder);
         return false;
     }
@@ -181,6 +164,9 @@ static bool inquire(const struct leader *leader, struct etcd_inquiry *ret_found,
 
 static void print(const struct leader *leader, const struct journal_leader *now, int64_t took_ms)
 {
+    if (leader->options->is_quiet) {
+        return;
+    }
     if (leader->options->is_json) {
         (void)printf("{\"version\":1,\"from\":\"%s\",\"to\":\"%s\",\"address\":\"%s\","
                      "\"epoch\":%" PRIu64 ",\"took_ms\":%" PRId64 "}\n",

@@ -27,9 +27,9 @@ bool transfer_put(const char *folder, const char *wish, struct problem *ret_prob
 bool transfer_take(const char *folder, char ret_wish[TRANSFER_WISH_SIZE]);
 
 struct transfer_options {
-    const char *folder; /* of the broker that leads */
-    const char *to;     /* RANK or ADDRESS; NULL: anybody */
-    bool is_json;
+    const char *folder;     /* of the broker that leads */
+    const char *to;         /* RANK or ADDRESS; NULL: anybody */
+    bool is_json, is_quiet; /* quiet: prints nothing */
 };
 /* Runs `cluster transfer`: gives the word, waits for the successor, and prints who leads. Returns
  * false with a problem; *ret_is_usage says that the command line is at fault. */

@@ -405,6 +405,7 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     store->sync_bytes = TAIL_SYNC_BYTES;
     pthread_mutex_init(&store->head_mutex, NULL);
     quorum_note_init(&store->quorum);
+    replica_note_init(&store->replica);
     if (!private_folder(folder, true, ret_problem) ||
         !open_files(store, config, adopt, &head, ret_problem)) {
         return false;
@@ -539,6 +540,7 @@ void storage_close(struct storage *store)
         watermark_fini(&store->synced);
         pthread_mutex_destroy(&store->head_mutex);
         quorum_note_fini(&store->quorum);
+        replica_note_fini(&store->replica);
         free(store->buffer);
         store->buffer = NULL;
     }

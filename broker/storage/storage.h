@@ -16,6 +16,7 @@
 #include "broker/core/outage/quorum_note.h"
 #include "broker/core/refusals.h"
 #include "broker/core/watermark.h"
+#include "broker/storage/etcd/replica_note.h"
 #include "broker/storage/etcd/trim.h"
 #include "broker/storage/folder.h"
 #include "broker/storage/journal_sqlite.h"
@@ -51,6 +52,7 @@ struct storage {
     /* The same log on etcd, which is appended to first; NULL: this disk has the only one. */
     struct journal *replicated;
     struct quorum_note quorum;   /* whether etcd takes entries at present */
+    struct replica_note replica; /* how far this broker is in it */
     struct journal_leader leads; /* as which this broker leads on etcd; epoch 0: it does not */
     atomic_bool ends;            /* the broker stops, so a commit no longer waits for etcd */
     size_t frozen;     /* bytes of the entry in `buffer` that etcd has, or may have; 0: none */

@@ -2,6 +2,7 @@
  * says which of them is read. A good answer to a transaction goes through the rules of the journal,
  * too. */
 #include "broker/storage/etcd/etcd_log.h"
+#include "broker/storage/etcd/etcd_member.h"
 #include "broker/storage/etcd/etcd_message.h"
 #include "broker/storage/etcd/etcd_values.h"
 #include "broker/storage/etcd/etcd_version.h"
@@ -42,6 +43,17 @@ static void read_values(const uint8_t *data, size_t size)
     if (etcd_leader_read(bytes, &value, &leader)) {
         assert(etcd_bytes_equal(bytes, etcd_leader_bytes(&value)));
     }
+    struct id128 successor;
+    uint8_t ended[ETCD_ENDED_BYTES];
+    if (etcd_ended_read(bytes, &successor)) {
+        etcd_ended_write(&successor, ended);
+        assert(size == sizeof ended && memcmp(ended, data, size) == 0);
+    }
+    struct etcd_member member;
+    uint8_t record[ETCD_MEMBER_BYTES_MAX];
+    if (etcd_member_read(bytes, &member)) {
+        assert(size == etcd_member_write(&member, record) && memcmp(record, data, size) == 0);
+    }
     if (etcd_base_read(bytes, &base)) {
         etcd_base_write(&base, again);
         assert(size == sizeof again && memcmp(again, data, size) == 0);
@@ -66,13 +78,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0) {
         return 0;
     }
-    switch (data[0] % 8) {
+    switch (data[0] % 16) {
     case ETCD_TXN:
     case ETCD_COMPACT:
     case ETCD_STATUS:
     case ETCD_ALARMS:
-        if (etcd_answer_read((enum etcd_method)(data[0] % 8), data + 1, size - 1, &answer)) {
+        if (etcd_answer_read((enum etcd_method)(data[0] % 16), data + 1, size - 1, &answer)) {
             judge(&answer);
+        }
+        break;
+    case 8:
+        (void)etcd_answer_read(ETCD_LEASE_GRANT, data + 1, size - 1, &answer);
+        break;
+    case 9:
+        if (etcd_answer_read(ETCD_MEMBER_LIST, data + 1, size - 1, &answer)) {
+            assert(answer.pair_count <= ETCD_PAIRS_MAX);
         }
         break;
     case 4:

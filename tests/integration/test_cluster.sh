@@ -56,7 +56,7 @@ mint() { "$bourse" admin mint "$owner" 1 --timeout 60s >mint.log 2>&1 || fail "m
 mint
 "$bin/bourse-broker" cluster join "$work/backup" "$other" >join.log 2>&1 || fail "cluster join: $(cat join.log)"
 grep -q "cluster.rank" join.log || fail "the join does not say what comes next: $(cat join.log)"
-cmp -s "$market/journal.etcd" "$other/journal.etcd" || fail "the new folder does not know its etcd"
+[ "$(head -n 3 "$market/journal.etcd")" = "$(head -n 3 "$other/journal.etcd")" ] || fail "the new folder does not know its etcd"
 "$bin/bourse-broker" cluster status "$other" --json >status.json 2>status.log || fail "cluster status: $(cat status.log)"
 [ "$(field lag status.json)" -gt 0 ] || fail "the new folder lacks nothing: $(cat status.json)"
 sed -i "s#^cluster:.*#cluster: {rank: 1, address: 'tcp://127.0.0.1:$((port + 1))'}#" "$other/broker.yaml"

@@ -6,6 +6,7 @@
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ enum {
     PATIENCE_MAX_MS = 5000, /* one request */
     PATIENCE_LEAST_MS = 50,
     PAUSE_MS = 20, /* after all members failed */
+    SEND_BYTES_MAX = 4096,
     ERROR_SIZE = 640
 };
 
@@ -295,4 +297,25 @@ enum journal_status etcd_calls_run(struct etcd_calls *calls, struct etcd_log *lo
             move_on(calls, &failures, &patience_ms);
         }
     }
+}
+
+enum journal_status etcd_calls_send(struct etcd_calls *calls, const struct etcd_request *request,
+                                    int64_t patience_ms, struct etcd_answer *ret_answer)
+{
+    uint8_t bytes[SEND_BYTES_MAX];
+    bool fits;
+    bool is_refused = true;
+    const size_t length = etcd_request_write(request, bytes, sizeof bytes, &fits);
+    assert(fits);
+    for (size_t i = 0; i < calls->count; i++) {
+        const enum grpc_outcome outcome =
+            call(calls, calls->members[calls->present], request->method, bytes, length, patience_ms,
+                 ret_answer);
+        if (outcome == GRPC_ANSWERED || outcome == GRPC_NO_SPACE) {
+            return outcome == GRPC_ANSWERED ? JOURNAL_OK : JOURNAL_FULL;
+        }
+        is_refused = is_refused && outcome == GRPC_REFUSED;
+        calls->present = (calls->present + 1) % calls->count;
+    }
+    return is_refused ? JOURNAL_UNAVAILABLE : JOURNAL_UNKNOWN;
 }

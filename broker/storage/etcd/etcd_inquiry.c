@@ -125,12 +125,30 @@ static enum journal_status find_end(const struct inquiry *inquiry)
     return JOURNAL_OK;
 }
 
-static enum journal_status ask_journal(const struct inquiry *inquiry, uint64_t index)
+/* A journal that has ended names the newest one, whose leader is then asked for. */
+static enum journal_status look_for_leader(struct inquiry *inquiry)
+{
+    struct id128 successor;
+    etcd_log_look(inquiry->log);
+    enum journal_status status = run(inquiry);
+    if (status == JOURNAL_UNAVAILABLE && etcd_log_successor(inquiry->log, &successor)) {
+        etcd_log_destroy(&inquiry->log);
+        inquiry->log = etcd_log_create(&successor);
+        if (inquiry->log == NULL) {
+            return JOURNAL_UNKNOWN;
+        }
+        inquiry->found->journal = successor;
+        etcd_log_look(inquiry->log);
+        status = run(inquiry);
+    }
+    return status;
+}
+
+static enum journal_status ask_journal(struct inquiry *inquiry, uint64_t index)
 {
     struct etcd_inquiry *found = inquiry->found;
     struct journal_entry entry;
-    etcd_log_look(inquiry->log);
-    enum journal_status status = run(inquiry);
+    enum journal_status status = look_for_leader(inquiry);
     if (status == JOURNAL_UNAVAILABLE) {
         return JOURNAL_OK; /* etcd answered, and knows no leader of this market */
     }
@@ -158,7 +176,7 @@ bool etcd_inquire(const struct etcd_config *config, const struct id128 *market, 
                               .log = etcd_log_create(market),
                               .found = ret_inquiry};
     enum journal_status status = JOURNAL_UNAVAILABLE;
-    *ret_inquiry = (struct etcd_inquiry){.cluster = 0};
+    *ret_inquiry = (struct etcd_inquiry){.journal = *market};
     if (inquiry.calls == NULL || inquiry.log == NULL) {
         problem_set(ret_problem, "no memory for the journal on etcd, or libcurl lacks HTTP/2");
     } else if (ask_members(&inquiry, config, ret_problem) && !ret_inquiry->has_quorum) {

@@ -29,7 +29,8 @@ struct etcd_inquiry {
     struct etcd_inquiry_member members[ETCD_MEMBERS_MAX];
     bool has_quorum;           /* a member knows a leader of etcd */
     bool no_space, is_corrupt; /* alarms of etcd */
-    bool has_journal;          /* of this market; the fields below count only then */
+    struct id128 journal;      /* id of the market's newest journal: a recovery makes a new one */
+    bool has_journal;          /* that one; the fields below count only then */
     struct journal_leader leader;
     uint64_t base;       /* the entry before the first one that is surely there */
     uint64_t last;       /* the newest entry */
@@ -38,7 +39,7 @@ struct etcd_inquiry {
     bool has_asked;      /* etcd has that entry */
 };
 
-/* Asks for the journal of `market`, and for its entry `index`, from which the end is looked for.
+/* Asks for the newest journal of `market`, and for its entry `index`, from which the end is looked for.
  * Returns false with a problem when no member answers, or they do not tell of the journal. What the
  * members said of themselves is in *ret_inquiry all the same. */
 bool etcd_inquire(const struct etcd_config *config, const struct id128 *market, uint64_t index,

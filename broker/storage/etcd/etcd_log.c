@@ -65,6 +65,13 @@ bool etcd_log_note(struct etcd_log *log, const struct etcd_answer *answer)
            (base.bytes == NULL || etcd_base_read(base, &log->base));
 }
 
+bool etcd_log_note_end(struct etcd_log *log, const struct etcd_answer *answer)
+{
+    const struct etcd_bytes leader = etcd_answer_value(answer, etcd_key_bytes(&log->leader_key));
+    log->has_ended = leader.bytes != NULL && etcd_ended_read(leader, &log->successor);
+    return log->has_ended;
+}
+
 bool etcd_log_same_leader(const struct etcd_log *log, const struct etcd_answer *answer)
 {
     return etcd_bytes_equal(etcd_answer_value(answer, etcd_key_bytes(&log->leader_key)),
@@ -123,6 +130,9 @@ void etcd_log_open(struct etcd_log *log, const struct journal_base *last,
 
 static bool take_open(struct etcd_log *log, const struct etcd_answer *answer)
 {
+    if (!answer->succeeded && etcd_log_note_end(log, answer)) {
+        return etcd_log_end(log, JOURNAL_DEPOSED);
+    }
     const bool is_known =
         answer->succeeded || (answer->pair_count == 2 && etcd_log_note(log, answer));
     return etcd_log_end(log, is_known ? JOURNAL_OK : JOURNAL_CORRUPT);
@@ -324,7 +334,9 @@ static bool take_append(struct etcd_log *log, const struct etcd_answer *answer)
     if (!etcd_log_same_leader(log, answer)) {
         log->epoch = 0;
         log->frozen.is_set = false;
-        return etcd_log_end(log, etcd_log_note(log, answer) ? JOURNAL_DEPOSED : JOURNAL_CORRUPT);
+        return etcd_log_end(log, etcd_log_note_end(log, answer) || etcd_log_note(log, answer)
+                                     ? JOURNAL_DEPOSED
+                                     : JOURNAL_CORRUPT);
     }
     const struct etcd_bytes there = etcd_answer_value(answer, etcd_key_bytes(&key));
     const struct hash32 hash =

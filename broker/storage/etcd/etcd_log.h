@@ -38,7 +38,8 @@ struct etcd_log *etcd_log_create(const struct id128 *cluster);
 void etcd_log_destroy(struct etcd_log **self);
 
 /* Begins to open the log. When etcd has none, the log is made to begin after `last`, which is the
- * caller's newest entry (index 0 without bytes: none). */
+ * caller's newest entry (index 0 without bytes: none). DEPOSED: the log has ended, and
+ * etcd_log_successor() has the id of the one that goes on. */
 void etcd_log_open(struct etcd_log *log, const struct journal_base *last,
                    const struct journal_entry *entry);
 /* Begins to take the lead over, after etcd_log_open(), from the leader that was seen last.
@@ -83,6 +84,12 @@ uint64_t etcd_log_epoch(const struct etcd_log *log);
 /* Returns the leader and the base that were seen last. */
 const struct journal_leader *etcd_log_leader(const struct etcd_log *log);
 const struct journal_base *etcd_log_base(const struct etcd_log *log);
+/* Gets the id of the log that goes on after this one. Returns false when this one was not seen to
+ * have ended. */
+bool etcd_log_successor(const struct etcd_log *log, struct id128 *ret_successor);
+/* Returns true when the last read was answered, and brought less than a read can bring: at that
+ * time it reached the end. */
+bool etcd_log_is_at_end(const struct etcd_log *log);
 /* Gets an entry that the last read brought. Returns false when it did not. */
 bool etcd_log_entry(const struct etcd_log *log, uint64_t index, struct journal_entry *ret_entry);
 

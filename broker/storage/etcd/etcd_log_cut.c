@@ -179,6 +179,9 @@ bool etcd_log_take_read(struct etcd_log *log, const struct etcd_answer *answer)
 {
     size_t used = 0;
     const bool is_leading = log->epoch != 0;
+    if (etcd_log_note_end(log, answer)) {
+        return etcd_log_end(log, JOURNAL_DEPOSED);
+    }
     /* A read may be out of date, so a leader keeps what its transactions told. */
     if (!is_leading && !etcd_log_note(log, answer)) {
         return etcd_log_end(log, JOURNAL_CORRUPT);
@@ -191,6 +194,7 @@ bool etcd_log_take_read(struct etcd_log *log, const struct etcd_answer *answer)
             break;
         }
     }
+    log->is_at_end = log->read_count < ETCD_LOG_READ_MAX && log->base.index < log->read_first;
     if (log->read_count > 0) {
         return etcd_log_end(log, JOURNAL_OK);
     }
@@ -211,7 +215,8 @@ bool etcd_log_take_look(struct etcd_log *log, const struct etcd_answer *answer)
     struct etcd_leader value;
     struct journal_leader leader;
     const struct etcd_bytes bytes = etcd_answer_value(answer, etcd_key_bytes(&log->leader_key));
-    if (bytes.bytes == NULL || !etcd_leader_read(bytes, &value, &leader)) {
+    if (bytes.bytes == NULL || etcd_log_note_end(log, answer) ||
+        !etcd_leader_read(bytes, &value, &leader)) {
         return etcd_log_end(log, JOURNAL_UNAVAILABLE);
     }
     if (log->epoch != 0 && leader.epoch > log->epoch) {
@@ -225,6 +230,17 @@ bool etcd_log_take_look(struct etcd_log *log, const struct etcd_answer *answer)
         log->leader = value;
     }
     return etcd_log_end(log, JOURNAL_OK);
+}
+
+bool etcd_log_successor(const struct etcd_log *log, struct id128 *ret_successor)
+{
+    *ret_successor = log->successor;
+    return log->has_ended;
+}
+
+bool etcd_log_is_at_end(const struct etcd_log *log)
+{
+    return log->is_at_end;
 }
 
 bool etcd_log_entry(const struct etcd_log *log, uint64_t index, struct journal_entry *ret_entry)

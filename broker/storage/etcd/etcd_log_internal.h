@@ -51,6 +51,9 @@ struct etcd_log {
 
     struct etcd_log_frozen frozen;
 
+    bool has_ended; /* the leader's key says that another log goes on */
+    struct id128 successor;
+
     /* Truncating. */
     struct journal_base cut_to;   /* the whole way */
     struct journal_base cut_next; /* this step */
@@ -58,6 +61,7 @@ struct etcd_log {
 
     /* Reading. */
     uint64_t read_first, read_count;
+    bool is_at_end; /* the last read reached the end of the log */
     uint8_t *read_bytes;
     size_t read_capacity;
     struct {
@@ -72,6 +76,8 @@ bool etcd_log_end(struct etcd_log *log, enum journal_status status);
 /* Keeps the leader and the base that an answer shows. Returns false when one of them is no value of
  * ours. */
 bool etcd_log_note(struct etcd_log *log, const struct etcd_answer *answer);
+/* Notes the end of the log, where the answer shows one. Returns true when it does. */
+bool etcd_log_note_end(struct etcd_log *log, const struct etcd_answer *answer);
 /* Returns true when the answer shows the leader whose value is known. */
 bool etcd_log_same_leader(const struct etcd_log *log, const struct etcd_answer *answer);
 

@@ -24,11 +24,13 @@ enum {
     RANGE_LIMIT = 3,
     PUT_KEY = 1,
     PUT_VALUE = 2,
+    PUT_LEASE = 3,
 
     TXN_COMPARE = 1,
     TXN_THEN = 2,
     TXN_OTHERWISE = 3,
     COMPACT_REVISION = 1,
+    GRANT_SECONDS = 1,
 
     ANSWER_HEADER = 1,
     HEADER_CLUSTER = 1,
@@ -49,7 +51,12 @@ enum {
     ALARMS_ALARM = 2,
     ALARM_KIND = 2,
     ALARM_NO_SPACE = 1,
-    ALARM_CORRUPT = 2
+    ALARM_CORRUPT = 2,
+    GRANTED_ID = 2,
+    MEMBERS_MEMBER = 2,
+    MEMBER_ID = 1,
+    MEMBER_NAME = 2,
+    MEMBER_CLIENTS = 4
 };
 
 bool etcd_bytes_equal(struct etcd_bytes one, struct etcd_bytes other)
@@ -69,6 +76,10 @@ const char *etcd_method_path(enum etcd_method method)
         return "/etcdserverpb.Maintenance/Status";
     case ETCD_ALARMS:
         return "/etcdserverpb.Maintenance/Alarm";
+    case ETCD_LEASE_GRANT:
+        return "/etcdserverpb.Lease/LeaseGrant";
+    case ETCD_MEMBER_LIST:
+        return "/etcdserverpb.Cluster/MemberList";
     }
     return "";
 }
@@ -108,6 +119,9 @@ static void add_operation(struct proto_writer *out, unsigned branch,
     if (operation->kind == ETCD_PUT) {
         proto_bytes(out, PUT_KEY, operation->key.bytes, operation->key.length);
         proto_bytes(out, PUT_VALUE, operation->value.bytes, operation->value.length);
+        if (operation->lease != 0) {
+            proto_varint(out, PUT_LEASE, (uint64_t)operation->lease);
+        }
     } else {
         proto_bytes(out, RANGE_KEY, operation->key.bytes, operation->key.length);
         add_text(out, RANGE_END, operation->end);
@@ -134,6 +148,9 @@ size_t etcd_request_write(const struct etcd_request *request, uint8_t *ret_bytes
     }
     if (request->method == ETCD_COMPACT) {
         proto_varint(&out, COMPACT_REVISION, request->revision);
+    }
+    if (request->method == ETCD_LEASE_GRANT) {
+        proto_varint(&out, GRANT_SECONDS, (uint64_t)request->lease_s);
     }
     *ret_fits = !out.is_full;
     return out.length;
@@ -224,6 +241,31 @@ static void read_alarm(struct proto_reader in, struct etcd_answer *answer, bool 
     *is_broken = *is_broken || in.is_broken;
 }
 
+/* A member that has not started yet has no address for clients. */
+static void read_member(struct proto_reader in, struct etcd_answer *answer, bool *is_broken)
+{
+    struct etcd_pair pair = {.key = {.length = 0}};
+    struct proto_field field;
+    uint64_t id = 0;
+    while (proto_next(&in, &field)) {
+        const struct etcd_bytes bytes = {.bytes = field.bytes, .length = field.length};
+        if (field.kind == PROTO_VARINT && field.number == MEMBER_ID) {
+            id = field.value;
+        } else if (field.kind == PROTO_BYTES && field.number == MEMBER_NAME) {
+            pair.key = bytes;
+        } else if (field.kind == PROTO_BYTES && field.number == MEMBER_CLIENTS &&
+                   pair.value.length == 0) {
+            pair.value = bytes;
+        }
+    }
+    if (in.is_broken || answer->pair_count == ETCD_PAIRS_MAX) {
+        *is_broken = true;
+        return;
+    }
+    answer->ids[answer->pair_count] = id;
+    answer->pairs[answer->pair_count++] = pair;
+}
+
 static void read_txn(struct proto_reader *in, const struct proto_field *field,
                      struct etcd_answer *answer, bool *is_broken)
 {
@@ -293,6 +335,12 @@ bool etcd_answer_read(enum etcd_method method, const void *bytes, size_t length,
         } else if (method == ETCD_ALARMS && field.number == ALARMS_ALARM &&
                    open_inner(&in, &field, &inner)) {
             read_alarm(inner, ret_answer, &is_broken);
+        } else if (method == ETCD_LEASE_GRANT && field.number == GRANTED_ID &&
+                   field.kind == PROTO_VARINT) {
+            ret_answer->lease = (int64_t)field.value;
+        } else if (method == ETCD_MEMBER_LIST && field.number == MEMBERS_MEMBER &&
+                   open_inner(&in, &field, &inner)) {
+            read_member(inner, ret_answer, &is_broken);
         }
     }
     return !is_broken && !in.is_broken;

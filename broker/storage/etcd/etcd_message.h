@@ -23,7 +23,14 @@ struct etcd_bytes {
 };
 bool etcd_bytes_equal(struct etcd_bytes one, struct etcd_bytes other);
 
-enum etcd_method { ETCD_TXN, ETCD_COMPACT, ETCD_STATUS, ETCD_ALARMS };
+enum etcd_method {
+    ETCD_TXN,
+    ETCD_COMPACT,
+    ETCD_STATUS,
+    ETCD_ALARMS,
+    ETCD_LEASE_GRANT,
+    ETCD_MEMBER_LIST
+};
 /* Returns the path that gRPC calls the method by. */
 const char *etcd_method_path(enum etcd_method method);
 
@@ -39,6 +46,7 @@ struct etcd_operation {
     /* GET and DELETE: all keys from `key` to one before `end`; without `end` the key alone. */
     struct etcd_bytes key, end;
     struct etcd_bytes value; /* PUT */
+    int64_t lease;           /* PUT: the key goes when this lease ends; 0: it stays */
     uint32_t limit;          /* GET: the most pairs in the answer; 0: all */
 };
 
@@ -49,6 +57,7 @@ struct etcd_request {
     struct etcd_compare compares[ETCD_COMPARES_MAX];
     struct etcd_operation then[ETCD_OPERATIONS_MAX], otherwise[ETCD_OPERATIONS_MAX];
     uint64_t revision; /* COMPACT: the history before it goes */
+    int64_t lease_s;   /* LEASE_GRANT: for how long */
 };
 /* Returns the length of the written request. Sets *ret_fits to false when `capacity` is too
  * small. */
@@ -64,14 +73,18 @@ struct etcd_answer {
     uint64_t member;   /* the id of the member that answered */
     uint64_t revision; /* of the whole store, when it answered */
     bool succeeded;    /* TXN: all comparisons held */
-    size_t pair_count; /* of all GETs of the branch that was executed */
+    /* TXN: of all GETs of the branch that was executed. MEMBER_LIST: one for each member of etcd, with
+     * its name and the first address for clients; `ids` has its id. */
+    size_t pair_count;
     struct etcd_pair pairs[ETCD_PAIRS_MAX];
+    uint64_t ids[ETCD_PAIRS_MAX];
     char version[ETCD_VERSION_SIZE]; /* STATUS: such as "3.4.23" */
     uint64_t database_bytes, leader; /* STATUS; leader 0: the member knows none */
     /* STATUS: what of the database is live, and how far the member has applied the log of raft. The
      * quota is known from etcd 3.6 on; 0: the member does not say. */
     uint64_t live_bytes, quota_bytes, applied;
     bool alarm_no_space, alarm_is_corrupt; /* ALARMS */
+    int64_t lease;                         /* LEASE_GRANT: its id */
 };
 /* Reads an answer to `method`. Returns false when the bytes are none, or have more pairs than
  * ETCD_PAIRS_MAX. */

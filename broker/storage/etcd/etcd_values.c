@@ -10,6 +10,7 @@
 
 static const char leader_magic[4] = {'B', 'J', 'L', '1'};
 static const char base_magic[4] = {'B', 'J', 'B', '1'};
+static const char ended_magic[4] = {'B', 'J', 'R', '1'};
 
 /* ---- keys */
 
@@ -39,6 +40,38 @@ struct etcd_key etcd_key_entry(const struct id128 *cluster, uint64_t index)
     const int length = snprintf(rest, sizeof rest, "log/%016" PRIx64, index);
     assert(length > 0 && (size_t)length < sizeof rest);
     return key_of(cluster, rest);
+}
+
+static struct etcd_key key_in(const struct id128 *cluster, const char *part, const char *id)
+{
+    char rest[32];
+    const int length = snprintf(rest, sizeof rest, "%s/%s", part, id);
+    assert(length > 0 && (size_t)length < sizeof rest);
+    return key_of(cluster, rest);
+}
+
+struct etcd_key etcd_key_broker(const struct id128 *cluster, const char *id)
+{
+    return key_in(cluster, "brokers", id);
+}
+
+struct etcd_key etcd_key_alive(const struct id128 *cluster, const char *id)
+{
+    return key_in(cluster, "alive", id);
+}
+
+struct etcd_key etcd_key_end(const struct etcd_key *key)
+{
+    struct etcd_key end = *key;
+    const size_t length = strlen(end.text);
+    assert(length > 0);
+    end.text[length - 1]++; /* a slash or a digit, so the byte stays printable */
+    return end;
+}
+
+struct etcd_key etcd_key_markets(void)
+{
+    return (struct etcd_key){.text = "/bourse/"};
 }
 
 struct etcd_bytes etcd_key_bytes(const struct etcd_key *key)
@@ -104,6 +137,30 @@ bool etcd_leader_read(struct etcd_bytes bytes, struct etcd_leader *ret_value,
     *ret_leader = leader;
     memcpy(ret_value->bytes, bytes.bytes, bytes.length);
     ret_value->length = bytes.length;
+    return true;
+}
+
+/* ---- the end of a journal */
+
+void etcd_ended_write(const struct id128 *successor, uint8_t ret_bytes[ETCD_ENDED_BYTES])
+{
+    struct writer out = writer_over(ret_bytes, ETCD_ENDED_BYTES);
+    writer_bytes(&out, ended_magic, sizeof ended_magic);
+    writer_bytes(&out, successor->bytes, sizeof successor->bytes);
+    assert(out.position == ETCD_ENDED_BYTES && !out.failed);
+}
+
+bool etcd_ended_read(struct etcd_bytes bytes, struct id128 *ret_successor)
+{
+    char magic[sizeof ended_magic] = "";
+    struct id128 successor;
+    struct reader in = reader_over(bytes.bytes, bytes.length);
+    reader_bytes(&in, magic, sizeof magic);
+    reader_bytes(&in, successor.bytes, sizeof successor.bytes);
+    if (!reader_finished(&in) || memcmp(magic, ended_magic, sizeof magic) != 0) {
+        return false;
+    }
+    *ret_successor = successor;
     return true;
 }
 

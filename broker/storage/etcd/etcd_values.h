@@ -4,10 +4,15 @@
  *   /bourse/CLUSTER/base        the entry before the first one that is surely there
  *   /bourse/CLUSTER/log/INDEX   one entry (broker/storage/entry.h); INDEX is 16 hex digits
  *
+ *   /bourse/CLUSTER/brokers/ID  the record of one broker (etcd_member.h)
+ *   /bourse/CLUSTER/alive/ID    there while that broker says that it runs
+ *
  *   leader: "BJL1", u64 epoch, u64 mark of this start, u8 length and broker, u8 length and address
+ *           or, in a journal that has ended: "BJR1", 16 id of the journal that goes on
  *   base:   "BJB1", u64 index, 32 chain hash, 32 state hash (zeros: not recorded)
  *
- * CLUSTER is the market's cluster id in hex, so several markets may share one etcd. Before entry 1
+ * CLUSTER is the market's cluster id in hex, so several markets may share one etcd. The journal of a
+ * market that was recovered has a fresh id instead, and the one before has ended. Before entry 1
  * the log has entry 0 without bytes, so that every entry has a predecessor. The code is pure. */
 #ifndef BOURSE_BROKER_STORAGE_ETCD_ETCD_VALUES_H
 #define BOURSE_BROKER_STORAGE_ETCD_ETCD_VALUES_H
@@ -18,7 +23,12 @@
 
 #include <stdbool.h>
 
-enum { ETCD_KEY_SIZE = 72, ETCD_LEADER_BYTES_MAX = 256, ETCD_BASE_BYTES = 76 };
+enum {
+    ETCD_KEY_SIZE = 72,
+    ETCD_LEADER_BYTES_MAX = 256,
+    ETCD_BASE_BYTES = 76,
+    ETCD_ENDED_BYTES = 20
+};
 
 struct etcd_key {
     char text[ETCD_KEY_SIZE];
@@ -26,6 +36,13 @@ struct etcd_key {
 struct etcd_key etcd_key_leader(const struct id128 *cluster);
 struct etcd_key etcd_key_base(const struct id128 *cluster);
 struct etcd_key etcd_key_entry(const struct id128 *cluster, uint64_t index);
+/* `id` is that of etcd_member.h; "" gives the first key of all brokers, and etcd_key_end the end. */
+struct etcd_key etcd_key_broker(const struct id128 *cluster, const char *id);
+struct etcd_key etcd_key_alive(const struct id128 *cluster, const char *id);
+/* Returns the key that follows all keys that begin with `key`. */
+struct etcd_key etcd_key_end(const struct etcd_key *key);
+/* Returns the first key of all markets. */
+struct etcd_key etcd_key_markets(void);
 /* Returns the bytes of a key, borrowed. */
 struct etcd_bytes etcd_key_bytes(const struct etcd_key *key);
 
@@ -40,6 +57,10 @@ struct etcd_bytes etcd_leader_bytes(const struct etcd_leader *leader);
 /* Returns false when the bytes are no leader value. */
 bool etcd_leader_read(struct etcd_bytes bytes, struct etcd_leader *ret_value,
                       struct journal_leader *ret_leader);
+
+/* The value of the leader's key once a journal has ended. No release takes it for a leader. */
+void etcd_ended_write(const struct id128 *successor, uint8_t ret_bytes[ETCD_ENDED_BYTES]);
+bool etcd_ended_read(struct etcd_bytes bytes, struct id128 *ret_successor);
 
 void etcd_base_write(const struct journal_base *base, uint8_t ret_bytes[ETCD_BASE_BYTES]);
 bool etcd_base_read(struct etcd_bytes bytes, struct journal_base *ret_base);

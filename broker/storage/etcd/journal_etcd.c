@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "broker/storage/etcd/etcd_calls.h"
 #include "broker/storage/etcd/etcd_log.h"
+#include "broker/storage/etcd/etcd_values.h"
 #include "runtime/clock.h"
 #include "runtime/entropy.h"
 #include "runtime/log.h"
@@ -154,6 +155,11 @@ static void run_job(struct engine *engine, struct job *job)
     }
     if (job->kind == JOB_APPEND || job->kind == JOB_LOOK) {
         note_away(engine, job, status);
+    }
+    if (job->kind == JOB_FOLLOW && engine->start.replica != NULL &&
+        (status == JOURNAL_OK || status == JOURNAL_UNAVAILABLE) &&
+        etcd_log_is_at_end(engine->log)) {
+        atomic_store(&engine->start.replica->at_end_ns, began_ns);
     }
     job->status = status;
 }
@@ -336,17 +342,56 @@ static struct engine *make_engine(const struct journal_etcd_start *start)
     return engine;
 }
 
+/* The journal of a recovered market is found by the market's id: the journal of that name has ended
+ * and says which one goes on. On an etcd that has neither, this says so first, so that no older
+ * folder can begin the journal again there. */
+static enum journal_status point_to_log(struct engine *engine)
+{
+    uint8_t ended[ETCD_ENDED_BYTES];
+    struct etcd_answer answer;
+    const struct etcd_key key = etcd_key_leader(&engine->start.market);
+    const struct etcd_bytes value = {.bytes = ended, .length = sizeof ended};
+    etcd_ended_write(&engine->start.cluster, ended);
+    const struct etcd_request request = {
+        .method = ETCD_TXN,
+        .compare_count = 1,
+        .compares = {{.condition = ETCD_IS_ABSENT, .key = etcd_key_bytes(&key)}},
+        .then_count = 1,
+        .then = {{.kind = ETCD_PUT, .key = etcd_key_bytes(&key), .value = value}},
+        .otherwise_count = 1,
+        .otherwise = {{.kind = ETCD_GET, .key = etcd_key_bytes(&key)}},
+    };
+    if (id128_is_zero(&engine->start.market) ||
+        id128_equal(&engine->start.market, &engine->start.cluster)) {
+        return JOURNAL_OK;
+    }
+    const enum journal_status status = etcd_calls_send(engine->calls, &request, READ_MS, &answer);
+    if (status != JOURNAL_OK || answer.succeeded) {
+        return status;
+    }
+    return etcd_bytes_equal(etcd_answer_value(&answer, etcd_key_bytes(&key)), value)
+               ? JOURNAL_OK
+               : JOURNAL_DEPOSED;
+}
+
 static enum journal_status open_log(struct engine *engine, struct problem *ret_problem)
 {
     if (!etcd_calls_check(engine->calls, ret_problem)) {
         return JOURNAL_UNAVAILABLE;
     }
-    etcd_log_open(engine->log, &engine->start.last, &engine->start.entry);
-    const enum journal_status status =
-        etcd_calls_run(engine->calls, engine->log, JOURNAL_ETCD_START_MS, READ_MS);
+    enum journal_status status = point_to_log(engine);
+    if (status == JOURNAL_OK) {
+        etcd_log_open(engine->log, &engine->start.last, &engine->start.entry);
+        status = etcd_calls_run(engine->calls, engine->log, JOURNAL_ETCD_START_MS, READ_MS);
+    }
     if (status == JOURNAL_CORRUPT) {
         problem_set(ret_problem,
                     "what etcd has under this market's name was not written by a broker");
+    } else if (status == JOURNAL_DEPOSED) {
+        problem_set(ret_problem,
+                    "this folder's journal has ended: the market was recovered, and goes on in a "
+                    "new journal. Make the folder anew from a backup of a broker that is there, "
+                    "with bourse-broker cluster join");
     } else if (status != JOURNAL_OK) {
         problem_set(ret_problem, "etcd does not open the journal: %s: %s",
                     journal_status_text(status), etcd_calls_error(engine->calls));

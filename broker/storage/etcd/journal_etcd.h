@@ -11,6 +11,7 @@
 #include "base/problem.h"
 #include "broker/core/outage/quorum_note.h"
 #include "broker/storage/etcd/etcd_config.h"
+#include "broker/storage/etcd/replica_note.h"
 #include "broker/storage/journal.h"
 
 #include <stdint.h>
@@ -29,8 +30,10 @@ typedef void journal_etcd_deposed(void *context, const struct journal_leader *le
 
 struct journal_etcd_start {
     const struct etcd_config *config; /* outlives the journal */
-    struct id128 cluster;             /* of the market */
-    uint64_t etcd_cluster;            /* the etcd cluster that must answer; 0: any */
+    struct id128 cluster;             /* that the journal's keys have */
+    /* The market's own id, which differs once the market was recovered. Zeros: the same. */
+    struct id128 market;
+    uint64_t etcd_cluster; /* the etcd cluster that must answer; 0: any */
     /* The newest entry of this broker, from which the log goes on where etcd has none. */
     struct journal_base last;
     struct journal_entry entry;
@@ -38,6 +41,8 @@ struct journal_etcd_start {
     void *context;
     /* Says while etcd takes no entry, and why. May be NULL. */
     struct quorum_note *quorum;
+    /* Says when a read reached the end of the journal. May be NULL. */
+    struct replica_note *replica;
 };
 
 /* Checks the versions of the members that answer, opens or makes the market's log, and starts the

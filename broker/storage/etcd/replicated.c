@@ -139,6 +139,16 @@ static void note_limits(const struct replicated *replicated, const struct exchan
     }
 }
 
+/* Notes the state hash that a tick carries. Returns false when the command carries none. */
+static bool note_state(struct storage *store, const struct entry_command *command, uint64_t index)
+{
+    if (command->kind != ENTRY_TICK || command->payload_length != TRANSLATE_STATE_BYTES) {
+        return false;
+    }
+    replica_note_state(&store->replica, index, command->payload);
+    return true;
+}
+
 /* Applies one command of the entry, and adds it to the group. */
 static bool follow_command(struct replicated *replicated, const struct entry_command *command,
                            struct group *group, struct problem *ret_problem)
@@ -168,9 +178,9 @@ static bool follow_command(struct replicated *replicated, const struct entry_com
                     index);
         return false;
     }
-    replicated->is_starting =
-        replicated->is_starting &&
-        !(command->kind == ENTRY_TICK && command->payload_length == TRANSLATE_STATE_BYTES);
+    if (note_state(replicated->store, command, index)) {
+        replicated->is_starting = false;
+    }
     const bool is_read = translate_entry(command, index, &cluster, &request->translation);
     if (is_read && command->kind == ENTRY_LIMITS) {
         note_limits(replicated, &request->translation.command.set_limits);
@@ -268,6 +278,8 @@ enum replicated_turn replicated_follow(struct replicated *replicated, int timeou
                     store->last.index + 1);
         return REPLICATED_FAILED;
     case JOURNAL_DEPOSED:
+        problem_set(ret_problem, "the journal has ended: the market was recovered in another one");
+        return REPLICATED_FAILED;
     case JOURNAL_FULL:
     case JOURNAL_TOO_LARGE:
     case JOURNAL_CORRUPT:
@@ -332,15 +344,20 @@ static bool open_journal(struct storage *store, const struct broker_config *conf
 {
     struct entry_head head = {.epoch = 0};
     uint64_t etcd_cluster = 0;
-    struct journal_etcd_start start = {
-        .config = &config->etcd,
-        .cluster = store->genesis.cluster,
-        .last = {.index = store->last.index, .chain = store->last.chain},
-        .deposed = is_deposed,
-        .quorum = &store->quorum};
-    if (!adopt && !etcd_mark_read(store->folder, &start.etcd_cluster, ret_problem)) {
+    struct etcd_mark mark;
+    /* A folder that is adopted keeps the id of its journal, where it says one. */
+    if (!etcd_mark_read(store->folder, &mark, ret_problem) && !adopt) {
         return false;
     }
+    struct journal_etcd_start start = {
+        .config = &config->etcd,
+        .cluster = *etcd_mark_journal(&mark, &store->genesis.cluster),
+        .market = store->genesis.cluster,
+        .etcd_cluster = adopt ? 0 : mark.cluster,
+        .last = {.index = store->last.index, .chain = store->last.chain},
+        .deposed = is_deposed,
+        .quorum = &store->quorum,
+        .replica = &store->replica};
     if (store->last.index > 0 &&
         (journal_next(store->journal, store->last.index, &start.entry, 0) != JOURNAL_OK ||
          !entry_read_head(start.entry.bytes, start.entry.length, &head))) {
@@ -348,9 +365,15 @@ static bool open_journal(struct storage *store, const struct broker_config *conf
         return false;
     }
     *ret_epoch = head.epoch;
-    return journal_etcd_open(&start, &store->replicated, &etcd_cluster, ret_problem) ==
-               JOURNAL_OK &&
-           etcd_mark_write(store->folder, etcd_cluster, ret_problem);
+    if (journal_etcd_open(&start, &store->replicated, &etcd_cluster, ret_problem) != JOURNAL_OK) {
+        return false;
+    }
+    if (mark.cluster != etcd_cluster) { /* no broker's record is there yet */
+        mark.member[0] = '\0';
+    }
+    mark.cluster = etcd_cluster;
+    mark.journal = start.cluster;
+    return etcd_mark_write(store->folder, &mark, ret_problem);
 }
 
 /* The entries of this disk carry the epoch of etcd. */
@@ -406,26 +429,6 @@ void replicated_close(struct replicated **self)
     }
 }
 
-bool replicated_check_alone(struct storage *store, bool adopt, struct problem *ret_problem)
-{
-    uint64_t etcd_cluster = 0;
-    if (adopt) {
-        return etcd_mark_remove(store->folder, ret_problem);
-    }
-    if (!etcd_mark_read(store->folder, &etcd_cluster, ret_problem)) {
-        return false;
-    }
-    if (etcd_cluster != 0) {
-        problem_set(ret_problem,
-                    "this market's journal is on etcd cluster %016" PRIx64
-                    ", and journal.etcd is not in broker.yaml: name its members there, or start "
-                    "once with --adopt-journal to go on without etcd",
-                    etcd_cluster);
-        return false;
-    }
-    return true;
-}
-
 /* ---- leading */
 
 enum journal_status replicated_lead(struct replicated *replicated, const char *address,
@@ -457,6 +460,7 @@ enum journal_status replicated_lead(struct replicated *replicated, const char *a
     store->trim = trim_start(replicated->first, store->last.index);
     store->leads = me;
     store->leads.epoch = epoch;
+    atomic_store(&store->replica.epoch, epoch);
     log_info("leads the journal on etcd under epoch %" PRIu64 ", after entry %" PRIu64 "; %" PRIu64
              " entries were read from etcd",
              epoch, store->last.index, store->last.index - replicated->first);
@@ -551,7 +555,11 @@ enum storage_status replicated_append(struct storage *store, const struct group 
         *ret_length = group_write_entry(group, store->last.index + 1, store->epoch,
                                         &store->last.chain, store->buffer);
     }
-    return append(store, *ret_length);
+    const enum storage_status status = append(store, *ret_length);
+    for (size_t i = 0; status == STORAGE_OK && i < group->command_count; i++) {
+        (void)note_state(store, &group->commands[i].entry, group->first_command + i);
+    }
+    return status;
 }
 
 /* ---- trimming */

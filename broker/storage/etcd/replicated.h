@@ -24,9 +24,6 @@ struct replicated *replicated_open(struct storage *store, struct exchange *excha
                                    const struct broker_config *config, bool adopt,
                                    struct problem *ret_problem);
 void replicated_close(struct replicated **self);
-/* Checks a folder whose config names no etcd: it must not have been on one. `adopt` lets it go on
- * alone. Returns false with a problem. */
-bool replicated_check_alone(struct storage *store, bool adopt, struct problem *ret_problem);
 
 enum replicated_turn {
     REPLICATED_NEWS,  /* an entry was applied, and this disk has it */

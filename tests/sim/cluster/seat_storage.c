@@ -4,6 +4,7 @@
 #include "tests/sim/cluster/seat.h"
 
 #include "base/sha256.h"
+#include "broker/cluster/membership.h"
 #include "broker/cluster/transfer.h"
 #include "broker/copies/copy_follower.h"
 #include "broker/core/group.h"
@@ -378,19 +379,41 @@ bool balance_check(sqlite3 *database, const struct exchange *exchange, struct pr
     return true;
 }
 
-bool etcd_mark_read(const char *folder, uint64_t *ret_cluster, struct problem *ret_problem)
+/* The records of brokers are for operators; no record decides what a journal does. */
+struct membership *membership_enter(const struct membership_config *config,
+                                    struct problem *ret_problem)
+{
+    static char place;
+    (void)config;
+    (void)ret_problem;
+    return (struct membership *)(void *)&place;
+}
+
+void membership_tell(struct membership *membership)
+{
+    (void)membership;
+}
+
+bool etcd_mark_read(const char *folder, struct etcd_mark *ret_mark, struct problem *ret_problem)
 {
     (void)folder;
     (void)ret_problem;
-    *ret_cluster = seat_present()->disk.etcd_cluster;
+    *ret_mark = (struct etcd_mark){.cluster = seat_present()->disk.etcd_cluster};
     return true;
 }
 
-bool etcd_mark_write(const char *folder, uint64_t cluster, struct problem *ret_problem)
+/* A seat's market is never recovered, so its journal always has the market's own id. */
+const struct id128 *etcd_mark_journal(const struct etcd_mark *mark, const struct id128 *market)
+{
+    assert(id128_is_zero(&mark->journal));
+    return market;
+}
+
+bool etcd_mark_write(const char *folder, const struct etcd_mark *mark, struct problem *ret_problem)
 {
     (void)folder;
     (void)ret_problem;
-    seat_present()->disk.etcd_cluster = cluster;
+    seat_present()->disk.etcd_cluster = mark->cluster;
     return true;
 }
 
@@ -399,4 +422,12 @@ bool etcd_mark_remove(const char *folder, struct problem *ret_problem)
     (void)folder;
     (void)ret_problem;
     sim_fail("a seat leaves etcd");
+}
+
+bool etcd_mark_check_alone(const char *folder, bool adopt, struct problem *ret_problem)
+{
+    (void)folder;
+    (void)adopt;
+    (void)ret_problem;
+    sim_fail("a seat is without etcd");
 }

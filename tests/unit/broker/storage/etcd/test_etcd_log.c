@@ -380,6 +380,68 @@ START_TEST(foreign_values_are_damage)
 }
 END_TEST
 
+static void end_log(const struct id128 *successor)
+{
+    uint8_t ended[ETCD_ENDED_BYTES];
+    uint8_t bytes[256];
+    bool fits;
+    struct etcd_model_answer answer;
+    const struct etcd_key key = etcd_key_leader(&market);
+    etcd_ended_write(successor, ended);
+    const struct etcd_request request = {
+        .method = ETCD_TXN,
+        .then_count = 1,
+        .then = {{.kind = ETCD_PUT, .key = etcd_key_bytes(&key), .value = {ended, sizeof ended}}}};
+    const size_t length = etcd_request_write(&request, bytes, sizeof bytes, &fits);
+    ck_assert(fits);
+    etcd_model_execute(&model, ETCD_TXN, bytes, length, &answer);
+}
+
+START_TEST(a_log_that_has_ended_is_neither_led_nor_read_nor_opened)
+{
+    const struct journal_base none = {.index = 0};
+    const struct journal_entry nothing = {.index = 0};
+    const struct id128 next = {{9, 9}};
+    struct id128 successor;
+    CLEANUP(etcd_log_destroy) struct etcd_log *log = leading(0, 1);
+    CLEANUP(etcd_log_destroy) struct etcd_log *follower = etcd_log_create(&market);
+    CLEANUP(etcd_log_destroy) struct etcd_log *late = etcd_log_create(&market);
+    ck_assert_int_eq(append(log, 1, "one"), JOURNAL_OK);
+    open_log(follower);
+    ck_assert(!etcd_log_successor(follower, &successor));
+    end_log(&next);
+    ck_assert_int_eq(append(log, 2, "two"), JOURNAL_DEPOSED);
+    etcd_log_read(follower, 1);
+    ck_assert_int_eq(finish(follower), JOURNAL_DEPOSED);
+    etcd_log_lead(follower, 1, &somebody, 2);
+    ck_assert_int_eq(finish(follower), JOURNAL_CORRUPT);
+    etcd_log_look(follower);
+    ck_assert_int_eq(finish(follower), JOURNAL_UNAVAILABLE);
+    etcd_log_open(late, &none, &nothing);
+    ck_assert_int_eq(finish(late), JOURNAL_DEPOSED);
+    ck_assert(etcd_log_successor(late, &successor));
+    ck_assert(id128_equal(&successor, &next));
+}
+END_TEST
+
+START_TEST(a_read_says_whether_it_reached_the_end)
+{
+    CLEANUP(etcd_log_destroy) struct etcd_log *log = leading(0, 1);
+    for (uint64_t index = 1; index <= ETCD_LOG_READ_MAX; index++) {
+        ck_assert_int_eq(append(log, index, "entry"), JOURNAL_OK);
+    }
+    etcd_log_read(log, 1);
+    ck_assert_int_eq(finish(log), JOURNAL_OK);
+    ck_assert(!etcd_log_is_at_end(log)); /* as much as a read can bring */
+    etcd_log_read(log, 2);
+    ck_assert_int_eq(finish(log), JOURNAL_OK);
+    ck_assert(etcd_log_is_at_end(log));
+    etcd_log_read(log, ETCD_LOG_READ_MAX + 1);
+    ck_assert_int_eq(finish(log), JOURNAL_UNAVAILABLE);
+    ck_assert(etcd_log_is_at_end(log));
+}
+END_TEST
+
 SUITE("etcd_log", setup, NULL, TEST(a_log_is_made_once_and_appended_to),
       TEST(a_log_may_begin_where_a_folder_ends), TEST(the_former_leader_is_fenced),
       TEST(who_was_not_first_does_not_lead), LOOP(who_resigned_appends_no_more_and_says_so, 0, 2),
@@ -392,4 +454,6 @@ SUITE("etcd_log", setup, NULL, TEST(a_log_is_made_once_and_appended_to),
       TEST(a_group_is_all_or_nothing_and_bounded),
       TEST(a_long_cut_goes_in_steps_and_leaves_the_rest),
       TEST(another_entry_at_the_own_index_is_damage), TEST(a_log_without_its_end_is_damage),
-      TEST(foreign_values_are_damage))
+      TEST(foreign_values_are_damage),
+      TEST(a_log_that_has_ended_is_neither_led_nor_read_nor_opened),
+      TEST(a_read_says_whether_it_reached_the_end))

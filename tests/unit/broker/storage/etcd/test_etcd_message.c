@@ -161,7 +161,54 @@ START_TEST(an_answer_has_only_so_many_pairs)
 }
 END_TEST
 
+START_TEST(a_lease_is_granted_and_given_to_a_key)
+{
+    const struct etcd_request grant = {.method = ETCD_LEASE_GRANT, .lease_s = 30};
+    const struct etcd_request put = {
+        .method = ETCD_TXN,
+        .then_count = 1,
+        .then = {{.kind = ETCD_PUT, .key = text("a"), .value = text("x"), .lease = 300}}};
+    static const uint8_t put_bytes[] = {0x12, 11, 0x12, 9,    0x0a, 1,   'a',
+                                        0x12, 1,  'x',  0x18, 0xac, 0x02};
+    static const uint8_t granted[] = {0x0a, 2, 0x08, 5, 0x10, 0xac, 0x02, 0x18, 30};
+    uint8_t bytes[64];
+    struct etcd_answer answer;
+    bool fits;
+    ck_assert_uint_eq(etcd_request_write(&grant, bytes, sizeof bytes, &fits), 2);
+    ck_assert_mem_eq(bytes, "\x08\x1e", 2);
+    ck_assert_uint_eq(etcd_request_write(&put, bytes, sizeof bytes, &fits), sizeof put_bytes);
+    ck_assert_mem_eq(bytes, put_bytes, sizeof put_bytes);
+    ck_assert(etcd_answer_read(ETCD_LEASE_GRANT, granted, sizeof granted, &answer));
+    ck_assert_int_eq(answer.lease, 300);
+    ck_assert_uint_eq(answer.cluster, 5);
+}
+END_TEST
+
+START_TEST(the_members_of_etcd_have_ids_and_addresses)
+{
+    static const uint8_t listed[] = {0x0a, 2,    0x08, 5, /* header */
+                                     0x12, 11,   0x08, 0xac, 0x02, 0x12, 1,
+                                     'm',  0x22, 1,    'u',  0x1a, 0, /* the first one */
+                                     0x12, 2,    0x08, 9};            /* not started yet */
+    struct etcd_answer answer;
+    uint8_t many[4 * (ETCD_PAIRS_MAX + 1)];
+    ck_assert(etcd_answer_read(ETCD_MEMBER_LIST, listed, sizeof listed, &answer));
+    ck_assert_uint_eq(answer.pair_count, 2);
+    ck_assert_uint_eq(answer.ids[1], 9);
+    ck_assert_uint_eq(answer.pairs[1].value.length, 0);
+    ck_assert_uint_eq(answer.ids[0], 300);
+    ck_assert_uint_eq(answer.pairs[0].value.length, 1);
+    ck_assert_mem_eq(answer.pairs[0].value.bytes, "u", 1);
+    for (size_t i = 0; i <= ETCD_PAIRS_MAX; i++) {
+        memcpy(many + 4 * i, "\x12\x02\x08\x09", 4);
+    }
+    ck_assert(etcd_answer_read(ETCD_MEMBER_LIST, many, sizeof many - 4, &answer));
+    ck_assert(!etcd_answer_read(ETCD_MEMBER_LIST, many, sizeof many, &answer));
+}
+END_TEST
+
 SUITE("etcd_message", NULL, NULL, TEST(a_transaction_has_the_bytes_of_etcds_definition),
       TEST(a_request_that_does_not_fit_says_so), TEST(an_answer_is_read_with_everything_it_has),
       TEST(a_key_without_bytes_is_there_all_the_same), TEST(status_and_alarms_are_read),
-      TEST(broken_answers_are_refused), TEST(an_answer_has_only_so_many_pairs))
+      TEST(broken_answers_are_refused), TEST(an_answer_has_only_so_many_pairs),
+      TEST(a_lease_is_granted_and_given_to_a_key), TEST(the_members_of_etcd_have_ids_and_addresses))

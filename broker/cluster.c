@@ -192,7 +192,7 @@ static enum cluster_result status(const struct cluster_command *command,
         return CLUSTER_FAILED;
     }
     if (!inquire(&config.etcd, &copy, &found, ret_problem)) {
-        /* Who does not answer is what the operator has to know. */
+        /* The operator has to know who does not answer. */
         if (command->is_metrics) {
             status_page_metrics(stdout, &page);
         } else if (!command->is_json) {

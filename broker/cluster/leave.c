@@ -248,8 +248,8 @@ static void print_etcd(const struct leaving *leaving)
             matches++;
         }
     }
-    (void)puts("Its machine may have a member of etcd, which stays. To remove that, too, as three\n"
-               "are left or another one comes:");
+    (void)puts("A member of etcd on its machine stays. To replace that one, too, remove it first, "
+               "and then\nadd a new one, under a fresh name and with an empty folder:");
     (void)fputs("  etcdctl --endpoints ", stdout);
     for (size_t i = 0; i < etcd->member_count; i++) {
         (void)printf("%s%s", i > 0 ? "," : "", etcd->members[i]);

@@ -311,7 +311,7 @@ void membership_stop(struct membership **self)
         renew(membership);
         membership->self.runs = false;
         membership->self.epoch = 0;
-        /* Without this word, the lease ends by itself. */
+        /* The lease ends by itself without this word. */
         (void)etcd_roster_refresh(membership->roster, &membership->self, &ignored);
     }
     destroy(self);

@@ -178,8 +178,9 @@ static void print(const struct recovery *recovery)
                          : 0);
         return;
     }
-    (void)printf("the market of %s goes on after entry %" PRIu64 " or a later one of the folder, "
-                 "in journal %s\nJournal %s has ended: no broker can serve the market there.\n",
+    (void)printf("the market of %s goes on where the folder ends, at entry %" PRIu64
+                 " at least, in journal %s\nJournal %s has ended: no broker can serve the market "
+                 "there.\n",
                  folder, recovery->copy.last, now, before);
     if (recovery->found.has_journal) {
         (void)printf("What etcd has of it takes space; once nobody wants to look at it:\n"

@@ -359,7 +359,7 @@ static void write_brokers(FILE *out, const struct status_page *page)
     }
 }
 
-/* Also from an etcd without a quota that is known, the size is of use. */
+/* The size is of use also where the quota is unknown. */
 static void write_etcd_figures(FILE *out, const struct etcd_inquiry *found)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* A status_page shows a market's brokers and its etcd to the operator: as text, as JSON, or as
- * figures for Prometheus. The code is pure but for the stream that it writes to. */
+/* A status_page shows a market's brokers and its etcd to the operator. It is text, JSON, or figures
+ * for Prometheus. The code is pure but for the stream that it writes to. */
 #ifndef BOURSE_BROKER_CLUSTER_STATUS_PAGE_H
 #define BOURSE_BROKER_CLUSTER_STATUS_PAGE_H
 

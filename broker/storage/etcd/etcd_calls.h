@@ -34,9 +34,9 @@ void etcd_calls_explain(struct etcd_calls *calls, char *ret_text, size_t capacit
 enum journal_status etcd_calls_run(struct etcd_calls *calls, struct etcd_log *log, int64_t bound_ms,
                                    int64_t patience_ms);
 /* Sends one request beside the journal's. Each member is asked once, for up to `patience_ms`, until
- * one answers. OK: *ret_answer is the answer, until the next call. FULL: etcd has reached its quota.
- * UNKNOWN: no member answered, and the request may be executed all the same. UNAVAILABLE: the
- * members refuse it. */
+ * one answers. OK: *ret_answer is the answer, until the next call. FULL: etcd has reached its
+ * quota. UNKNOWN: no member answered, and the request may be executed all the same. UNAVAILABLE:
+ * the members refuse it. */
 enum journal_status etcd_calls_send(struct etcd_calls *calls, const struct etcd_request *request,
                                     int64_t patience_ms, struct etcd_answer *ret_answer);
 /* Returns the id of the etcd cluster, 0 before any answer. */

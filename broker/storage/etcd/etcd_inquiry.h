@@ -39,9 +39,9 @@ struct etcd_inquiry {
     bool has_asked;      /* etcd has that entry */
 };
 
-/* Asks for the newest journal of `market`, and for its entry `index`, from which the end is looked for.
- * Returns false with a problem when no member answers, or they do not tell of the journal. What the
- * members said of themselves is in *ret_inquiry all the same. */
+/* Asks for the newest journal of `market`, and for its entry `index`, from which the end is looked
+ * for. Returns false with a problem when no member answers, or they do not tell of the journal.
+ * What the members said of themselves is in *ret_inquiry all the same. */
 bool etcd_inquire(const struct etcd_config *config, const struct id128 *market, uint64_t index,
                   struct etcd_inquiry *ret_inquiry, struct problem *ret_problem);
 

@@ -74,7 +74,7 @@ static bool parse_lines(const char *text, struct etcd_mark *mark)
     return true;
 }
 
-/* What was read has to be what would be written, to the byte. */
+/* The bytes have to be those that would be written. */
 static bool parse(const char *bytes, size_t length, struct etcd_mark *ret_mark)
 {
     char text[MARK_BYTES_MAX + 1];

@@ -3,9 +3,9 @@
  *   /bourse/JOURNAL/brokers/ID   the record; it stays until `cluster leave` removes it
  *   /bourse/JOURNAL/alive/ID     empty, with a lease: it goes when the broker says nothing
  *
- *   record: "BJM1", u8 rank, u8 flags (1: the broker runs), u64 epoch, u64 index, i64 lag, i64 seen,
- *           u64 command and 32 hash of the newest state, u32 first and u32 last rules, then
- *           u8 length and bytes of: broker, control, blobs, version
+ *   record: "BJM1", u8 rank, u8 flags (1: the broker runs), u64 epoch, u64 index, i64 lag,
+ *           i64 seen, u64 command and 32 hash of the newest state, u32 first and u32 last rules,
+ *           then u8 length and bytes of: broker, control, blobs, version
  *
  * No record is part of the fence of the journal: a record is for the operator to read. The record
  * alone also decides that a broker may start: one that was removed may not. The code is pure. */

@@ -73,8 +73,8 @@ struct etcd_answer {
     uint64_t member;   /* the id of the member that answered */
     uint64_t revision; /* of the whole store, when it answered */
     bool succeeded;    /* TXN: all comparisons held */
-    /* TXN: of all GETs of the branch that was executed. MEMBER_LIST: one for each member of etcd, with
-     * its name and the first address for clients; `ids` has its id. */
+    /* TXN: of all GETs of the branch that was executed. MEMBER_LIST: one for each member of etcd,
+     * with its name and the first address for clients; `ids` has its id. */
     size_t pair_count;
     struct etcd_pair pairs[ETCD_PAIRS_MAX];
     uint64_t ids[ETCD_PAIRS_MAX];

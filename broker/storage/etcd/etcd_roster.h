@@ -61,7 +61,7 @@ enum etcd_roster_status etcd_roster_read(struct etcd_roster *roster,
                                          struct etcd_roster_list *ret_list,
                                          struct problem *ret_problem);
 
-/* What a fresh etcd has of a market, and of others. */
+/* Says whether an etcd has a market, and which. */
 struct etcd_roster_found {
     bool has_market; /* some market has a key there */
     char market[33]; /* the cluster id of one, in hex */
@@ -70,9 +70,9 @@ enum etcd_roster_status etcd_roster_look(struct etcd_roster *roster,
                                          struct etcd_roster_found *ret_found,
                                          struct problem *ret_problem);
 
-/* Ends the journal of the market and every later one, for good, and names the one that goes on.
- * The records of its brokers go with it. `market` and `present` are the ids of the first journal
- * and of the newest one; both may be the same. HELD: another program was faster. */
+/* Ends the market's newest journal for good, and names the one that goes on. The records of its
+ * brokers go with it. `market` and `present` are the ids of the first journal, by which the newest
+ * one is found, and of the newest one; both may be the same. HELD: another program was faster. */
 enum etcd_roster_status etcd_roster_end_journal(struct etcd_roster *roster,
                                                 const struct id128 *market,
                                                 const struct id128 *present,

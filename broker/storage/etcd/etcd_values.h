@@ -11,8 +11,8 @@
  *           or, in a journal that has ended: "BJR1", 16 id of the journal that goes on
  *   base:   "BJB1", u64 index, 32 chain hash, 32 state hash (zeros: not recorded)
  *
- * CLUSTER is the market's cluster id in hex, so several markets may share one etcd. The journal of a
- * market that was recovered has a fresh id instead, and the one before has ended. Before entry 1
+ * CLUSTER is the market's cluster id in hex, so several markets may share one etcd. The journal of
+ * a market that was recovered has a fresh id instead, and the one before has ended. Before entry 1
  * the log has entry 0 without bytes, so that every entry has a predecessor. The code is pure. */
 #ifndef BOURSE_BROKER_STORAGE_ETCD_ETCD_VALUES_H
 #define BOURSE_BROKER_STORAGE_ETCD_ETCD_VALUES_H
@@ -36,7 +36,8 @@ struct etcd_key {
 struct etcd_key etcd_key_leader(const struct id128 *cluster);
 struct etcd_key etcd_key_base(const struct id128 *cluster);
 struct etcd_key etcd_key_entry(const struct id128 *cluster, uint64_t index);
-/* `id` is that of etcd_member.h; "" gives the first key of all brokers, and etcd_key_end the end. */
+/* `id` is that of etcd_member.h. "" gives the first key of all brokers; etcd_key_end gives the
+ * end. */
 struct etcd_key etcd_key_broker(const struct id128 *cluster, const char *id);
 struct etcd_key etcd_key_alive(const struct id128 *cluster, const char *id);
 /* Returns the key that follows all keys that begin with `key`. */

@@ -1,4 +1,4 @@
-/* What the operator reads of a market's brokers, and whom `cluster leave` means. */
+/* The page shows an operator the brokers of a market. `cluster leave` finds one by a name. */
 #include "broker/cluster/status_page.h"
 
 #include "broker/cluster/leave.h"

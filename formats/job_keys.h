@@ -1,7 +1,7 @@
 /* formats/job_keys.h declares readers of the keys that a job and its tasks have in common. The
  * header is for job_read.c, job_tasks.c, kernel/job_kernel.c, onnx/job_onnx.c,
- * generate/job_generate.c and train/job_train.c only. Each reader refuses a wrong value at its line, and leaves the field
- * alone when the value is absent. */
+ * generate/job_generate.c and train/job_train.c only. Each reader refuses a wrong value at its
+ * line, and leaves the field alone when the value is absent. */
 #ifndef BOURSE_FORMATS_JOB_KEYS_H
 #define BOURSE_FORMATS_JOB_KEYS_H
 

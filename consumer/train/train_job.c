@@ -164,7 +164,7 @@ static bool make_blobs(struct bourse_job *job, struct problem *problem)
 
 /* ---------------------------------------------------------------- the job's own words */
 
-/* Writes a word again with the name that its file has in the work folder, since providers see it. */
+/* Writes a word again with the name that its file has in the work folder. Providers see it. */
 static void name_word(const char *option, const char *word, char ret_word[WORD_SIZE])
 {
     const char *equals = strchr(word, '=');

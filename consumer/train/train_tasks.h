@@ -1,5 +1,5 @@
-/* consumer/train/train_tasks.h makes the tasks of a job that trains a model. train_job.h is its only
- * user, and says how the tasks hang together. */
+/* consumer/train/train_tasks.h makes the tasks of a job that trains a model. train_job.h is its
+ * only user, and says how the tasks hang together. */
 #ifndef BOURSE_CONSUMER_TRAIN_TRAIN_TASKS_H
 #define BOURSE_CONSUMER_TRAIN_TRAIN_TASKS_H
 
@@ -8,7 +8,7 @@
 #include "formats/job.h"
 #include "formats/train/update.h"
 
-/* What the job makes and sends beside the files of this machine. A sum of n gradients has the
+/* The job makes these and sends them beside the files of this machine. A sum of n gradients has the
  * number TRAIN_MADE_SUMS + n. */
 enum train_made {
     TRAIN_MADE_GRADIENT,

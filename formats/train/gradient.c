@@ -110,7 +110,7 @@ static uint32_t *values_of_weights(const struct onnx_model *model)
     return value_of;
 }
 
-/* Only real numbers have a gradient. */
+/* A gradient is there for real numbers alone. */
 static bool is_real(const struct deriving *deriving, uint32_t value)
 {
     const struct onnx_fact *fact = &deriving->input->shapes->facts[value];

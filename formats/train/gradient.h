@@ -33,7 +33,7 @@ enum { GRADIENT_OPSET_LEAST = 13 };
 struct gradient_input {
     struct onnx_span bytes; /* of the model's file */
     const struct onnx_model *model;
-    /* Of a part with as many rows as any. The first dim of each input is that of the rows. */
+    /* The shapes of a part with as many rows as any. The first dim of each input is the rows. */
     const struct onnx_shapes *shapes;
     enum train_loss loss;
 };

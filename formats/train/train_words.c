@@ -2,13 +2,11 @@
 
 #include "base/text.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define REFUSE(problem, ...) (problem_set((problem), __VA_ARGS__), false)
 
-enum { SHOWN_SIZE = 80, DIGITS_MOST = 12, NUMBER_MOST = 40 };
+enum { SHOWN_SIZE = 80, DIGITS_MOST = 12 };
 
 const char *const train_loss_names[TRAIN_LOSSES] = {"cross-entropy", "mse"};
 const char *const train_method_names[TRAIN_METHODS] = {"adamw", "sgd"};
@@ -24,12 +22,22 @@ struct word {
     struct problem *problem;
 };
 
+/* Reads so many digits as one number. */
+static int64_t number_of(const char *digits, size_t count)
+{
+    int64_t number = 0;
+    for (size_t i = 0; i < count; i++) {
+        number = 10 * number + (digits[i] - '0');
+    }
+    return number;
+}
+
 static bool read_count(const struct word *word, int64_t least, int64_t most, int64_t *ret_number)
 {
     char shown[SHOWN_SIZE];
     const size_t digits = strspn(word->value, "0123456789");
     const bool is_number = digits > 0 && digits <= DIGITS_MOST && word->value[digits] == '\0';
-    const int64_t number = is_number ? strtoll(word->value, NULL, 10) : -1;
+    const int64_t number = is_number ? number_of(word->value, digits) : -1;
     if (number < least || number > most) {
         text_printable(word->value, strlen(word->value), shown, sizeof shown);
         return REFUSE(word->problem, "%s \"%s\" is no number from %lld to %lld", word->option,
@@ -49,19 +57,58 @@ static bool read_small(const struct word *word, int64_t least, int64_t most, uin
     return true;
 }
 
-/* Reads a number such as 0.001 or 1e-3, from `least` to `most`; 0 may be left out. */
+/* Reads a decimal number such as 0.001 or 1e-3, to the nearest float64. Up to 15 digits, and powers
+ * of ten up to 22, are exact there, so that one product or quotient rounds once. Returns false for
+ * any other text. */
+static bool read_decimal(const char *text, double *ret_number)
+{
+    enum { EXACT_DIGITS = 15, EXACT_POWER = 22 };
+    const size_t whole = strspn(text, "0123456789");
+    const bool has_point = text[whole] == '.';
+    const char *rest = text + whole + has_point;
+    const size_t fraction = has_point ? strspn(rest, "0123456789") : 0;
+    const char *end = rest + fraction;
+    int64_t power = -(int64_t)fraction;
+    const size_t zeros = strspn(text, "0");
+    const size_t low_zeros = zeros == whole && fraction > 0 ? strspn(rest, "0") : 0;
+    if (whole + fraction == 0 || whole + fraction - zeros - low_zeros > EXACT_DIGITS) {
+        return false;
+    }
+    if (*end == 'e' || *end == 'E') {
+        const bool is_below = end[1] == '-';
+        const char *digits = end + 1 + (is_below || end[1] == '+');
+        const size_t count = strspn(digits, "0123456789");
+        if (count == 0 || count > 3) {
+            return false;
+        }
+        power += (is_below ? -1 : 1) * number_of(digits, count);
+        end = digits + count;
+    }
+    if (*end != '\0' || power < -EXACT_POWER || power > EXACT_POWER) {
+        return false;
+    }
+    double scale = 1;
+    for (int64_t i = power < 0 ? -power : power; i > 0; i--) {
+        scale *= 10;
+    }
+    double number = (double)number_of(text, whole);
+    for (size_t i = 0; i < fraction; i++) {
+        number = 10 * number + (rest[i] - '0');
+    }
+    *ret_number = power < 0 ? number / scale : number * scale;
+    return true;
+}
+
+/* Reads a number up to `most`; 0 may be left out. */
 static bool read_real(const struct word *word, bool takes_zero, double most, double *ret_number)
 {
     char shown[SHOWN_SIZE];
-    char *end = NULL;
-    const size_t length = strspn(word->value, "0123456789.eE+-");
-    const bool is_plain = length > 0 && length < NUMBER_MOST && word->value[length] == '\0';
-    const double number = is_plain ? strtod(word->value, &end) : -1;
-    const bool good = is_plain && *end == '\0' && isfinite(number) && number <= most &&
-                      (takes_zero ? number >= 0 : number > 0);
-    if (!good) {
+    double number = 0;
+    if (!read_decimal(word->value, &number) || number > most || (!takes_zero && number == 0)) {
         text_printable(word->value, strlen(word->value), shown, sizeof shown);
-        return REFUSE(word->problem, "%s \"%s\" is no number %s 0 and at most %g, as in 0.001",
+        return REFUSE(word->problem,
+                      "%s \"%s\" is no number %s 0 and at most %g, as in 0.001 or 1e-3, with 15 "
+                      "digits at most",
                       word->option, shown, takes_zero ? "from" : "above", most);
     }
     *ret_number = number;
@@ -83,7 +130,7 @@ static bool read_choice(const struct word *word, const char *const *names, size_
                   names[1]);
 }
 
-/* Only the first of the two methods has betas, and only the second has a momentum. */
+/* AdamW alone has betas, and SGD alone has a momentum. */
 static bool check_method(const struct train_words *words, const char *seen, struct problem *problem)
 {
     const bool is_adamw = words->optimizer.method == TRAIN_ADAMW;
@@ -141,7 +188,7 @@ static bool read_option(const struct word *word, struct train_words *words)
     }
 }
 
-/* What the words leave open. The usual values are those of PyTorch. */
+/* Fills in what the words leave open. The usual values are those of PyTorch. */
 static void complete(struct train_words *words)
 {
     struct train_optimizer *optimizer = &words->optimizer;
@@ -182,7 +229,7 @@ bool train_words_read(const char *const *words, size_t count, struct train_words
         if (strchr(seen, words[i][1]) != NULL) {
             return REFUSE(ret_problem, "%s is given twice", words[i]);
         }
-        (void)strncat(seen, words[i] + 1, 1);
+        seen[strlen(seen)] = words[i][1]; /* the rest is zeros */
         if (!read_option(&word, ret_words)) {
             return false;
         }

@@ -95,7 +95,7 @@ bool update_make_sum(int64_t weights, uint32_t gradients, uint8_t **ret_bytes, s
     return onnx_build_end(&updating.build, ret_bytes, ret_size);
 }
 
-/* What the update takes, in float64. */
+/* The update takes these, in float64. */
 struct given {
     struct onnx_ref weights, state, gradient;
     int64_t count; /* of weights */

@@ -1,5 +1,6 @@
-/* Gradients of losses, as models that our own operators run, against differences of the loss itself,
- * one weight after another; and the models that change weights, against the same steps by hand. */
+/* Gradients of losses, as models that our own operators run, are compared with differences of the
+ * loss itself, one weight after another. Models that change weights are compared with the same
+ * steps by hand. */
 #include "formats/onnx/onnx_infer.h"
 #include "formats/train/gradient.h"
 #include "formats/train/update.h"
@@ -178,7 +179,7 @@ static struct onnx_array make_labels(struct play *play)
             }                                                                                      \
         }                                                                                          \
     }
-/* Of exp(u), which is above 0. */
+/* The operator gets exp(u), which is above 0. */
 #define ABOVE(name)                                                                                \
     {                                                                                              \
         name, ROWS, {W3},                                                                          \
@@ -569,53 +570,8 @@ START_TEST(adamw_with_its_corrections)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- words */
-
-START_TEST(words_of_training)
-{
-    static const struct {
-        const char *words[20];
-        const char *fault; /* NULL: none */
-    } cases[] = {
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy", "-n", "5"}, NULL},
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy"}, "needs a model"},
-        {{"m.onnx", "-y", "y.npy", "-n", "5"}, "needs a model"},
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy", "-n", "0"}, "no number from 1 to 32768"},
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy", "-n", "5", "-r", "1e999"}, "above 0"},
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy", "-n", "5", "-r", "nan"}, "above 0"},
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy", "-n", "5", "-d", "-1"}, "from 0"},
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy", "-n", "5", "-n", "6"}, "-n is given twice"},
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy", "-n", "5", "-l", "hinge"}, "none of cross-ent"},
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy", "-n", "5", "-m", "0.5"}, "does not go with"},
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy", "-n", "5", "-a", "sgd", "-1", "0.5"},
-         "does not go with"},
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy", "-n", "5", "-o", "y=y"}, "\"-o\" is no option"},
-        {{"m.onnx", "-y", "y.npy", "-i", "x=x.npy", "-n"}, "\"-n\" is no option"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct train_words words;
-        struct problem problem = {""};
-        size_t count = 0;
-        while (cases[i].words[count] != NULL) {
-            count++;
-        }
-        ck_assert(train_words_are(cases[i].words, count));
-        const bool good = train_words_read(cases[i].words, count, &words, &problem);
-        ck_assert_msg(good == (cases[i].fault == NULL), "case %zu: \"%s\"", i, problem.text);
-        ck_assert_msg(good || strstr(problem.text, cases[i].fault) != NULL, "case %zu: \"%s\"", i,
-                      problem.text);
-        if (good) {
-            ck_assert_int_eq(words.loss, TRAIN_CROSS_ENTROPY);
-            ck_assert_int_eq(words.optimizer.method, TRAIN_ADAMW);
-            ck_assert_double_eq_tol(words.optimizer.rate, 0.001, 1e-12);
-            ck_assert_uint_eq(words.arrays.input_count, 1);
-        }
-    }
-}
-END_TEST
-
 SUITE("gradient", NULL, NULL, TEST(gradients_are_the_slopes_of_the_loss),
       TEST(each_derivative_is_tried), LOOP(the_cross_entropy_and_its_slopes, 0, 2),
       TEST(the_loss_of_equal_chances_is_the_logarithm_of_the_classes),
       TEST(parts_add_up_to_the_batch), TEST(what_cannot_be_trained_is_refused_by_name),
-      TEST(sgd_with_momentum_and_decay), TEST(adamw_with_its_corrections), TEST(words_of_training))
+      TEST(sgd_with_momentum_and_decay), TEST(adamw_with_its_corrections))

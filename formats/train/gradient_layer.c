@@ -189,9 +189,9 @@ static void add_kernel(struct deriving *deriving, const struct onnx_node *node, 
     const struct onnx_fact *w = gradient_fact(deriving, node, 1);
     struct onnx_build *build = &deriving->build;
     struct windows turned = *windows;
-    int64_t order[ONNX_RANK_MOST];
+    int64_t order[ONNX_RANK_MOST] = {0};
     int64_t starts[ONNX_RANK_MOST] = {0};
-    int64_t axes[ONNX_RANK_MOST];
+    int64_t axes[ONNX_RANK_MOST] = {0};
     memcpy(turned.strides, windows->dilations, sizeof turned.strides);
     memcpy(turned.dilations, windows->strides, sizeof turned.dilations);
     for (uint32_t i = 0; i < w->rank; i++) {
@@ -210,7 +210,7 @@ static void add_kernel(struct deriving *deriving, const struct onnx_node *node, 
 
 bool gradient_of_conv(struct deriving *deriving, const struct onnx_node *node, struct onnx_ref dy)
 {
-    struct windows windows;
+    struct windows windows = {.axes = 0};
     if (!read_windows(deriving, node, &windows)) {
         return false;
     }

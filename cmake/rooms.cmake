@@ -128,7 +128,7 @@ file(GLOB owner_sources CONFIGURE_DEPENDS provider/command/*.c)
 room(owner SOURCES ${owner_sources} LINKS provider consumer formats PkgConfig::JANSSON)
 
 file(GLOB consumer_session_sources CONFIGURE_DEPENDS consumer/client/session*.c)
-file(GLOB consumer_sources CONFIGURE_DEPENDS consumer/client/*.c consumer/job/*.c consumer/job/*/*.c consumer/market/*.c consumer/model/*.c consumer/product/*.c)
+file(GLOB consumer_sources CONFIGURE_DEPENDS consumer/client/*.c consumer/job/*.c consumer/job/*/*.c consumer/market/*.c consumer/model/*.c consumer/product/*.c consumer/train/*.c)
 list(FILTER consumer_sources EXCLUDE REGEX "/session[^/]*\\.c$")
 room(consumer_session SOURCES ${consumer_session_sources} LINKS protocol base)
 room(consumer SOURCES ${consumer_sources}

@@ -177,6 +177,8 @@ endforeach()
 add_executable(onnx-cases tests/programs/onnx_cases.c)
 target_compile_definitions(onnx-cases PRIVATE _GNU_SOURCE)
 target_link_libraries(onnx-cases PRIVATE bourse_flags onnx runtime formats base m)
+add_executable(train-net tests/programs/train_net.c tests/support/onnx_writer.c)
+target_link_libraries(train-net PRIVATE bourse_flags runtime formats base m)
 add_executable(onnx-blocks tests/programs/onnx_blocks.c tests/support/onnx_writer.c)
 target_link_libraries(onnx-blocks PRIVATE bourse_flags formats base m)
 

@@ -43,6 +43,8 @@ bool job_wasm_check(const struct job_file *job, struct job_fault *fault);
 bool job_onnx_check(const struct job_file *job, struct job_fault *fault);
 /* generate/job_generate.c. */
 bool job_generate_check(const struct job_file *job, struct job_fault *fault);
+/* train/job_train.c. */
+bool job_train_check(const struct job_file *job, struct job_fault *fault);
 /* Fills in the name and the term that a checked job leaves open. Returns false when memory is
  * short. */
 bool job_complete(struct job_file *job);

@@ -1,7 +1,7 @@
 /* formats/job_keys.h declares readers of the keys that a job and its tasks have in common. The
- * header is for job_read.c, job_tasks.c, kernel/job_kernel.c, onnx/job_onnx.c and
- * generate/job_generate.c only. Each reader refuses a wrong value at its line, and leaves the field
- * alone when the value is absent. */
+ * header is for job_read.c, job_tasks.c, kernel/job_kernel.c, onnx/job_onnx.c,
+ * generate/job_generate.c and train/job_train.c only. Each reader refuses a wrong value at its
+ * line, and leaves the field alone when the value is absent. */
 #ifndef BOURSE_FORMATS_JOB_KEYS_H
 #define BOURSE_FORMATS_JOB_KEYS_H
 
@@ -25,6 +25,9 @@ void job_onnx_read(struct yaml_value root, struct job_file *job);
 
 /* Reads `generate:` of the root into `run`, which has the model's word. */
 void job_generate_read(struct yaml_value root, struct job_file *job);
+
+/* Reads `train:` of the root into `run`, likewise. Returns false when something was refused. */
+bool job_train_read(struct yaml_value root, struct job_file *job);
 
 /* Reads `tasks:`. The job's other fields are read by then, but not yet completed. */
 void job_read_tasks(struct yaml_value list, struct job_file *job);

@@ -58,13 +58,13 @@ static const char *const keys[] = {
     "parts",
     "stages",
     "generate",
+    "train",
     /* Reserved for later versions; each is refused with a message of its own. */
     "matmul",
-    "train",
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 43 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 44 };
 
 bool job_read_no_memory(struct yaml_value value)
 {
@@ -279,7 +279,7 @@ static void read_kernel(struct yaml_value root, struct yaml_value kernel, struct
 static void read_model(struct yaml_value root, struct job_file *job)
 {
     static const char *const others[] = {"run", "executor", "tasks", "kernel"};
-    static const char *const own[] = {"inputs", "split", "parts", "stages", "generate"};
+    static const char *const own[] = {"inputs", "split", "parts", "stages", "generate", "train"};
     const bool has_model = yaml_present(yaml_key(root, "model"));
     for (size_t i = 0; has_model && i < sizeof others / sizeof others[0]; i++) {
         struct yaml_value other = yaml_key(root, others[i]);

@@ -150,6 +150,7 @@ int command_run(struct invocation *invocation);
 int command_shell(struct invocation *invocation);
 int command_matmul(struct invocation *invocation);
 int command_model(struct invocation *invocation);
+int command_train(struct invocation *invocation);
 int command_quote(struct invocation *invocation);
 int command_plan(struct invocation *invocation);
 int command_ps(struct invocation *invocation);

@@ -83,7 +83,7 @@ struct group {
 static const struct group groups[] = {
     {"to begin", {"up", "join", "down", "key", NULL}},
     {"jobs",
-     {"run", "shell", "submit", "ps", "watch", "logs", "wait", "fetch", "cancel", "resume",
+     {"run", "shell", "train", "submit", "ps", "watch", "logs", "wait", "fetch", "cancel", "resume",
       "explain", "report", "judge", NULL}},
     {"before money is spent", {"plan", "quote", "history", NULL}},
     {"what is on the market", {"devices", "providers", "book", "trades", "prices", "order", NULL}},

@@ -96,6 +96,25 @@ static const struct command table[] = {
                 "At the beginning of a line, `~.` ends the shell and its job, and `~?` prints "
                 "help. However the shell ends, the market gives back the money that was not used. "
                 "The market keeps nothing of what was typed and printed."},
+    {.name = "train",
+     .arguments = "MODEL.onnx --input NAME=FILE --labels FILE --steps N",
+     .summary = "train an ONNX model on the market's devices",
+     .examples = {"bourse train net.onnx --input x=x.npy --labels y.npy --steps 100 --batch 64 "
+                  "--parts 3 -o out",
+                  "bourse train net.onnx --from out/step-100 --save trained.onnx"},
+     .options = &options_of_train,
+     .words_min = 1,
+     .words_max = 1,
+     .run = command_train,
+     .details = "Each step takes a batch of rows, in the order of the files and again from the "
+                "first one. The batch is cut into parts, whose gradients devices compute. Another "
+                "subtask adds the gradients and changes the weights. Gradients are exact sums over "
+                "the batch, so that the parts do not change what is learnt.\n\n"
+                "The folder step-N of the outputs has the weights, the optimizer's state and all "
+                "losses after step N. With --from, training goes on there. With --save, the model "
+                "is written with these weights, and nothing is trained.\n\n"
+                "A model has one output and operators with a derivative: see docs/train.md. To run "
+                "a program called train, write `bourse run -- train`."},
     {.name = "quote",
      .arguments = "FILE",
      .summary = "show what a job would cost now",

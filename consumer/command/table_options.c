@@ -195,6 +195,40 @@ static const struct option_spec model_options[] = {
     {"crash-limit", 0, "N", "how many attempts of a subtask may fail by a provider's fault (2)"},
     {"anyway", 0, NULL, "submit even when nothing fits or sells yet, or the deadline is missed"},
 };
+static const struct option_spec train_options[] = {
+    {"input", 0, "NAME=FILE", "the rows of an input of the model: x=x.npy; may be repeated"},
+    {"labels", 0, "FILE", "a .npy file with a label for each row"},
+    {"steps", 0, "N", "how many batches change the weights"},
+    {"batch", 0, "ROWS", "rows of a batch (all rows)"},
+    {"parts", 0, "N", "how many subtasks a batch is cut into, or auto: by the devices' speeds (1)"},
+    {"loss", 0, "NAME", "cross-entropy, with classes as labels, or mse (cross-entropy)"},
+    {"optimizer", 0, "NAME", "adamw or sgd (adamw)"},
+    {"rate", 0, "RATE", "learning rate (0.001; 0.01 with sgd)"},
+    {"decay", 0, "D", "decay of weights (0.01; 0 with sgd)"},
+    {"momentum", 0, "M", "momentum of sgd (0.9)"},
+    {"every", 0, "N", "bring back the weights after every N steps, too (only the last)"},
+    {"from", 0, "DIR", "go on with the weights in this folder"},
+    {"save", 0, "FILE", "write the model with the weights of --from, and train nothing"},
+    {"output", 'o', "DIR", "where the outputs go (the current folder)"},
+    {"yes", 'y', NULL, "do not ask before money is held"},
+    {"verbose", 0, NULL, "show the whole quote: each level of the offer, and why"},
+    {"needs", 0, "TEXT", "what a device must have: \"memory >= 2GiB\""},
+    {"slots", 0, "N", "how many slots of one device a subtask takes, each a thread (1)"},
+    {"at-most", 0, "N", "the most slots at a time"},
+    {"limit", 0, "TIME", "wall time of one subtask (no limit)"},
+    {"cap", 0, "CREDITS", "the highest price to pay per slot-hour"},
+    {"budget", 0, "CREDITS", "the most that the job may cost (as quoted)"},
+    {"name", 0, "NAME", "name of the job"},
+    WATCH_OPTIONS,
+    {"beta1", 0, "B", "adamw's share of earlier gradients (0.9)"},
+    {"beta2", 0, "B", "adamw's share of earlier squares (0.999)"},
+    {"epsilon", 0, "E", "what adamw adds to the root of the squares (1e-8)"},
+    {"expect", 0, "TIME", "about how long one part takes, for the quote"},
+    {"term", 0, "TIME", "how long slots are leased at a time (twice the limit; 20m without one)"},
+    {"retries", 0, "N", "how many more times to try a subtask that fails"},
+    {"crash-limit", 0, "N", "how many attempts of a subtask may fail by a provider's fault (2)"},
+    {"anyway", 0, NULL, "submit even when nothing fits or sells yet, or the deadline is missed"},
+};
 static const struct option_spec quote_options[] = {
     {"verbose", 0, NULL, "show the whole quote: each level of the offer, and why"},
 };
@@ -361,6 +395,7 @@ LIST(run, 18);
 LIST(shell, 0);
 LIST(matmul, 2);
 LIST(model, 7);
+LIST(train, 8);
 LIST(quote, 0);
 LIST(logs, 1);
 LIST(ps, 0);

@@ -16,6 +16,7 @@ extern const struct option_list options_of_run;
 extern const struct option_list options_of_shell;
 extern const struct option_list options_of_matmul;
 extern const struct option_list options_of_model;
+extern const struct option_list options_of_train;
 extern const struct option_list options_of_quote;
 extern const struct option_list options_of_logs;
 extern const struct option_list options_of_ps;

@@ -30,6 +30,7 @@ struct made_blobs {
 struct measured_works;
 struct measured_times;
 struct model_stages;
+struct train_job;
 
 /* The market's knowledge about the work of a job comes from history.h. */
 struct job_learned {
@@ -101,6 +102,7 @@ struct bourse_job {
     struct job_start start;
     struct made_blobs made;      /* blobs of a job that have no file */
     struct model_stages *stages; /* of a model that is cut, which make the blobs; or NULL */
+    struct train_job *training;  /* of a model that is trained, which makes the blobs; or NULL */
     uint64_t subtasks;           /* checks included */
     uint32_t checks;             /* the last subtasks are checks (result_checks.h) */
     /* The quote found a single referee, so the referee checks and computes nothing else. */

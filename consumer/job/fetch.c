@@ -10,6 +10,7 @@
 #include "consumer/job/tasks.h"
 #include "consumer/model/model_join.h"
 #include "consumer/model/model_staged.h"
+#include "consumer/train/train_place.h"
 
 #include "base/cleanup.h"
 #include "base/pattern.h"
@@ -387,7 +388,8 @@ static bool fetch_archive(struct fetch *fetch, uint32_t index, const struct bour
 static bool fetch_output(struct fetch *fetch, const struct bourse_outcome *outcome, size_t i)
 {
     const struct bourse_output *output = &outcome->outputs[i];
-    if (model_staged_is_between(fetch->manifest, outcome->index, output->name)) {
+    if (model_staged_is_between(fetch->manifest, outcome->index, output->name) ||
+        (fetch->wanted == NULL && train_place_is_between(fetch->manifest, outcome->index))) {
         return true;
     }
     CLEANUP(output_pattern_fini) struct output_pattern pattern = {.text = NULL};

@@ -12,6 +12,7 @@
 #include "consumer/model/model_generate.h"
 #include "consumer/model/model_job.h"
 #include "consumer/model/model_stages.h"
+#include "consumer/train/train_job.h"
 #include "formats/kernel/kernel_op.h"
 #include "formats/limits.h"
 #include "formats/tar.h"
@@ -41,6 +42,7 @@ void bourse_job_destroy(struct bourse_job **self)
         job_file_destroy(&job->file);
         free(job->made.items);
         model_stages_destroy(&job->stages);
+        train_job_destroy(&job->training);
         order_graph_fini(&job->graph);
         free(job->expect_ns);
         measured_times_destroy(&job->learned.times);
@@ -338,7 +340,8 @@ static bool build(struct job_file *file, const char *folder, const char *file_na
         return job_inputs_failed(file_name, file->run_line, "run", &problem, error);
     }
     if (!model_job_settle(job, folder, &problem) ||
-        !model_generate_settle(job->file, folder, &problem)) {
+        !model_generate_settle(job->file, folder, &problem) ||
+        !train_job_settle(job, folder, &problem)) {
         if (piped_fd >= 0) {
             (void)close(piped_fd); /* the file has no name and ends here */
         }

@@ -7,6 +7,7 @@
 #include "formats/generate/generate_words.h"
 #include "formats/limits.h"
 #include "formats/onnx/onnx_words.h"
+#include "formats/train/train_words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,8 +229,9 @@ bool model_job_settle(struct bourse_job *job, const char *folder, struct problem
     if (file == NULL || !file->is_onnx || file->task_count > 0) {
         return true;
     }
-    if (generate_words_are((const char *const *)file->run.items, file->run.count)) {
-        return true; /* model_generate_settle settles it */
+    if (generate_words_are((const char *const *)file->run.items, file->run.count) ||
+        train_words_are((const char *const *)file->run.items, file->run.count)) {
+        return true; /* model_generate_settle and train_job_settle settle these */
     }
     if (!onnx_words_read((const char *const *)file->run.items, file->run.count, true,
                          &settling.words, ret_problem)) {

@@ -14,7 +14,6 @@
 #include <string.h>
 
 enum { NEEDS_SIZE = 1024, MS_PER_S = 1000 };
-#define LINK_BYTES 300.0e6 /* per second, between broker and agent */
 #define MFLOP 1e6
 
 /* The devices that may take parts. */
@@ -50,7 +49,7 @@ static bool take_device(void *context, const struct bourse_device *device)
         offers->devices[offers->count++] =
             (struct split_device){.flops = (double)speed * MFLOP * width,
                                   .fixed_s = MODEL_PARTS_START_S,
-                                  .link = LINK_BYTES,
+                                  .link = MODEL_PARTS_LINK,
                                   .slots = slots,
                                   .price_micro = device->price_micro};
         offers->slots += slots;
@@ -188,16 +187,12 @@ static bool choose(const struct offers *offers, const struct parts_work *work,
            client_fail(error, BOURSE_USAGE, "needs: too many terms");
 }
 
-bool model_parts_choose(struct bourse *bourse, const char *needs, const char *folder,
-                        struct job_file *file, struct parts *ret_parts, struct bourse_error *error)
+bool model_parts_choose_for(struct bourse *bourse, const char *needs, const struct parts_work *work,
+                            struct job_file *file, struct parts *ret_parts,
+                            struct bourse_error *error)
 {
-    struct problem problem = {""};
-    struct parts_work work;
     char text[NEEDS_SIZE];
     struct offers offers = {.file = file};
-    if (!find_work(file, folder, &work, &problem)) {
-        return client_fail(error, BOURSE_USAGE, "%s", problem.text);
-    }
     const int length = needs != NULL
                            ? snprintf(text, sizeof text, "(%s) and executor = onnx", needs)
                            : snprintf(text, sizeof text, "executor = onnx");
@@ -212,8 +207,19 @@ bool model_parts_choose(struct bourse *bourse, const char *needs, const char *fo
     bool good = bourse_devices_fitting(bourse, text, take_device, &offers, error);
     if (good) {
         keep_fastest(&offers);
-        good = choose(&offers, &work, file, ret_parts, error);
+        good = choose(&offers, work, file, ret_parts, error);
     }
     free(offers.devices);
     return good;
+}
+
+bool model_parts_choose(struct bourse *bourse, const char *needs, const char *folder,
+                        struct job_file *file, struct parts *ret_parts, struct bourse_error *error)
+{
+    struct problem problem = {""};
+    struct parts_work work;
+    if (!find_work(file, folder, &work, &problem)) {
+        return client_fail(error, BOURSE_USAGE, "%s", problem.text);
+    }
+    return model_parts_choose_for(bourse, needs, &work, file, ret_parts, error);
 }

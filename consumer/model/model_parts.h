@@ -16,6 +16,8 @@
 /* A subtask takes so long beside its nodes, and a device so long before its first one. */
 #define MODEL_PARTS_OVERHEAD_S 0.050
 #define MODEL_PARTS_START_S 0.100
+/* Bytes per second between the broker and a device. */
+#define MODEL_PARTS_LINK 300.0e6
 
 /* Sets `parts` of a job whose words name the inputs that are split. Sets how many slots it has at a
  * time, no more than its `at_most`, and what a part is expected to take, unless the job says so.
@@ -25,5 +27,10 @@
  * error. */
 bool model_parts_choose(struct bourse *bourse, const char *needs, const char *folder,
                         struct job_file *file, struct parts *ret_parts, struct bourse_error *error);
+
+/* The same for work that the caller has counted. */
+bool model_parts_choose_for(struct bourse *bourse, const char *needs, const struct parts_work *work,
+                            struct job_file *file, struct parts *ret_parts,
+                            struct bourse_error *error);
 
 #endif

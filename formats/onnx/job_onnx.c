@@ -6,6 +6,7 @@
 #include "formats/job_keys.h"
 #include "formats/limits.h"
 #include "formats/onnx/onnx_words.h"
+#include "formats/train/train_words.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -93,6 +94,8 @@ void job_onnx_read(struct yaml_value root, struct job_file *job)
     }
     if (yaml_present(yaml_key(root, "generate"))) {
         job_generate_read(root, job);
+    } else if (yaml_present(yaml_key(root, "train"))) {
+        (void)(job_train_read(root, job) && add_files(yaml_key(root, "inputs"), true, job));
     } else if (add_files(yaml_key(root, "inputs"), true, job) &&
                add_files(yaml_key(root, "outputs"), false, job)) {
         (void)add_split(root, job);
@@ -120,6 +123,9 @@ bool job_onnx_check(const struct job_file *job, struct job_fault *fault)
     }
     if (generate_words_are((const char *const *)job->run.items, job->run.count)) {
         return job_generate_check(job, fault);
+    }
+    if (train_words_are((const char *const *)job->run.items, job->run.count)) {
+        return job_train_check(job, fault);
     }
     if (job->parts > 0 && job->source != TEMPLATE_ONE) {
         return FAULT(fault, "parts", 0,

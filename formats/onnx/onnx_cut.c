@@ -52,27 +52,17 @@ bool onnx_cut_is_constant(const struct onnx_model *model, uint32_t value)
 
 /* ---------------------------------------------------------------- bytes */
 
-static size_t put_number(uint8_t *to, uint64_t value)
-{
-    size_t size = 0;
-    for (; value >= 0x80; value >>= 7) {
-        to[size++] = (uint8_t)(value | 0x80);
-    }
-    to[size++] = (uint8_t)value;
-    return size;
-}
-
 /* Writes the key of a field of bytes, and how many there are. */
 static size_t put_head(uint8_t *to, uint32_t field, uint64_t size)
 {
-    const size_t length = put_number(to, (uint64_t)field << 3 | ONNX_WIRE_BYTES);
-    return length + put_number(to + length, size);
+    const size_t length = onnx_wire_put_number(to, (uint64_t)field << 3 | ONNX_WIRE_BYTES);
+    return length + onnx_wire_put_number(to + length, size);
 }
 
 static size_t put_field(uint8_t *to, uint32_t field, uint64_t value)
 {
-    const size_t length = put_number(to, (uint64_t)field << 3 | ONNX_WIRE_NUMBER);
-    return length + put_number(to + length, value);
+    const size_t length = onnx_wire_put_number(to, (uint64_t)field << 3 | ONNX_WIRE_NUMBER);
+    return length + onnx_wire_put_number(to + length, value);
 }
 
 static struct onnx_piece *add_piece(struct cutting *cutting, struct onnx_stage *stage,

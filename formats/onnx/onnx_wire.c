@@ -97,3 +97,13 @@ size_t onnx_wire_count(struct onnx_span packed)
     }
     return packed.size > 0 && (packed.at[packed.size - 1] & CONTINUES) != 0 ? SIZE_MAX : count;
 }
+
+size_t onnx_wire_put_number(uint8_t *to, uint64_t value)
+{
+    size_t size = 0;
+    for (; value >= CONTINUES; value >>= LOW_BITS) {
+        to[size++] = (uint8_t)(value | CONTINUES);
+    }
+    to[size++] = (uint8_t)value;
+    return size;
+}

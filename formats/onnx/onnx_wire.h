@@ -52,4 +52,7 @@ bool onnx_wire_number(struct onnx_wire *wire, uint64_t *ret_value);
 /* Returns how many numbers a packed list has, or SIZE_MAX when its last number is cut short. */
 size_t onnx_wire_count(struct onnx_span packed);
 
+/* Writes one number. Returns how many bytes it takes, at most 10. */
+size_t onnx_wire_put_number(uint8_t *to, uint64_t value);
+
 #endif

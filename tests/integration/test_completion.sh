@@ -38,7 +38,7 @@ grep -q 'bash, zsh and fish' err || fail "it does not say which there are: $(cat
 "$bourse" completion bash --json | grep -q '"shell":"bash"' || fail "completion --json"
 
 commands=$("$bourse" help --json | grep -oE '"name":"[a-z]+","arguments"' | cut -d'"' -f4)
-options_of() { "$bourse" "$1" --help | grep -oE '^  (-., |    )--[a-z-]+' | grep -oE -- '--[a-z-]+'; }
+options_of() { "$bourse" "$1" --help | grep -oE '^  (-., |    )--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+'; }
 
 # bash: the function is called as the shell would call it; the last word is the one that is being typed.
 offer_bash() {

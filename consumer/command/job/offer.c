@@ -3,6 +3,7 @@
 #include "consumer/command/job/offer.h"
 #include "consumer/command/market/challenged_show.h"
 #include "consumer/command/model/stages_show.h"
+#include "consumer/command/model/train_show.h"
 #include "consumer/command/plan/plan_dag.h"
 #include "consumer/command/plan/work.h"
 #include "consumer/command/show.h"
@@ -413,6 +414,7 @@ void offer_show_job(FILE *to, const struct offer *offer)
 {
     show_plan(to, &offer->summary);
     stages_show(to, offer->job);
+    train_show(to, offer->job);
 }
 
 void offer_show_quote(FILE *to, const struct offer *offer)
@@ -500,6 +502,7 @@ json_t *offer_json(const struct offer *offer)
                               (json_int_t)offer->budget_micro);
     json_t *plan = json_summary(&offer->summary);
     stages_add_json(plan, offer->job);
+    train_add_json(plan, offer->job);
     (void)json_object_set_new(value, "plan", plan);
     (void)json_object_set_new(value, "spread", json_spread(&offer->summary, &offer->quote));
     return value;

@@ -531,7 +531,8 @@ struct job_file *job_from_arguments(struct invocation *invocation)
     for (int i = 0; ok && i < invocation->word_count; i++) {
         ok = job_strings_add(&file->run, FORMAT_ARGUMENTS, invocation->words[i]);
     }
-    file->is_onnx = ok && strcmp(invocation->command->name, "run model") == 0;
+    file->is_onnx = ok && (strcmp(invocation->command->name, "run model") == 0 ||
+                           strcmp(invocation->command->name, "train") == 0);
     if (!ok || !set_text(&file->name, option_text(invocation, "name", NULL)) ||
         !set_text(&file->image, option_text(invocation, "image", NULL)) ||
         !set_text(&file->directory, option_text(invocation, "directory", NULL)) ||

@@ -5,6 +5,7 @@
 #include "consumer/job/input/input_folder.h"
 #include "consumer/job/program/own_program.h"
 #include "consumer/model/model_stages.h"
+#include "consumer/train/train_job.h"
 #include "formats/limits.h"
 #include "formats/tar.h"
 #include "protocol/limits.h"
@@ -104,7 +105,7 @@ static bool find_task_inputs(struct bourse_job *job, const char *folder, const c
         job->own_of[i] = job->own.count;
         if (!expand_files(folder, &file->tasks[i].files, FORMAT_SHARED_FILES, &job->own,
                           tree_of(job, &job->own_trees[i]), &problem) ||
-            !model_stages_add(job, i, &problem) ||
+            !model_stages_add(job, i, &problem) || !train_job_add(job, i, &problem) ||
             !input_list_look(&job->own, job->own_of[i], &problem)) {
             return job_inputs_failed(file_name, file->tasks[i].line, "files", &problem, error);
         }

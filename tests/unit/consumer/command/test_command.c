@@ -48,7 +48,7 @@ START_TEST(every_command_of_the_manual_exists)
         "ps",        "logs",   "fetch",   "cancel", "resume",     "explain", "balance", "ledger",
         "receipt",   "verify", "admin",   "config", "version",    "help",    "devices", "report",
         "providers", "book",   "order",   "watch",  "completion", "trades",  "prices",  "history",
-        "judge",     "wait",   "storage", "forget", "shell",      "status"};
+        "judge",     "wait",   "storage", "forget", "shell",      "status",  "train"};
     size_t count = 0;
     (void)command_list(&count);
     ck_assert_uint_eq(count, sizeof promised / sizeof *promised);

@@ -17,15 +17,22 @@ fi
 
 defined() { nm --defined-only --extern-only "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[TDBRVW]/ { print $3 }' | sort -u; }
 own=$(defined "$@")
+declare -A of_room=() # a room's own symbols, read once
+room_defines() { # ROOM: sets `symbols`
+    [ -n "${of_room[$1]-}" ] || of_room[$1]=$(defined "$rooms/lib$1.a" || true)
+    symbols=${of_room[$1]}
+}
 
 for room in base protocol matching ledger dispatch planner exchange provider_session consumer_session; do
-    stolen=$(comm -12 <(echo "$own") <(defined "$rooms/lib$room.a"))
+    room_defines "$room"
+    stolen=$(comm -12 <(echo "$own") <(echo "$symbols"))
     if [ -n "$stolen" ]; then
         echo "the simulator defines what lib$room.a is for: $stolen" >&2
         exit 1
     fi
 done
-stolen=$(comm -12 <(echo "$own") <(defined "$rooms/libbroker.a") | grep -Ev "$world" || true)
+room_defines broker
+stolen=$(comm -12 <(echo "$own") <(echo "$symbols") | grep -Ev "$world" || true)
 if [ -n "$stolen" ]; then
     echo "the simulator defines what libbroker.a is for: $stolen" >&2
     exit 1
@@ -34,9 +41,10 @@ fi
 in_program=$(defined "$program")
 need() { # ROOM SYMBOL...
     local room=$1 symbol
+    room_defines "$room"
     shift
     for symbol; do
-        if ! grep -qx "$symbol" <(defined "$rooms/lib$room.a") || ! grep -qx "$symbol" <(echo "$in_program"); then
+        if ! grep -qx "$symbol" <(echo "$symbols") || ! grep -qx "$symbol" <(echo "$in_program"); then
             echo "the simulator runs without $symbol of lib$room.a" >&2
             exit 1
         fi

@@ -82,9 +82,10 @@ void gpu_lines_print(const json_t *gpus)
         if (text(gpu, "reason")[0] != '\0') {
             const bool is_lost = json_is_true(json_object_get(gpu, "lost"));
             printf("%-12s withheld: %s%s\n", "", text(gpu, "reason"),
-                   is_lost                                  ? ""
-                   : strcmp(text(gpu, "order"), "hold") == 0 ? "; its work stands still"
-                                                            : "; its work went back to the market");
+                   is_lost ? ""
+                   : strcmp(text(gpu, "order"), "hold") == 0
+                       ? "; its work stands still"
+                       : "; its work went back to the market");
         }
         if (text(gpu, "why")[0] != '\0') {
             printf("%-12s not known: %s\n", "", text(gpu, "why"));

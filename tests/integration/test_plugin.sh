@@ -178,9 +178,11 @@ start_challenged loop boaster
 "$bourse" devices loop/boaster --json >boaster.json
 has "$(cat boaster.json)" '{"name":"challenge","value":"gemm_fp32"}'
 has "$(cat boaster.json)" '{"name":"gemm_fp32","value":20,"source":"declared"}'
-lowered() { grep -q 'the broker refused the ask: CHALLENGE' agent-loop.log && [ "$(challenge boaster claimed_mflops)" = 20 ] && [ "$(challenge boaster limit_mflops)" -lt 8 ]; }
+lowered() {
+    grep -qE 'the broker refused the ask: CHALLENGE: gemm_fp32: 20, limit [1-7]:' agent-loop.log &&
+        grep -qE '"boaster" showed [1-7] Mflop/s when the broker challenged its speed' agent-loop.log
+}
 until_true 120 lowered || fail "ten times the speed is believed: $("$bourse" devices --json; cat agent-loop.log)"
-has "$(cat agent-loop.log)" 'when the broker challenged its speed'
 kill "$agent_of"
 ended "$agent_of" 60 || fail "the agent does not end"
 # On a machine where others compute, an honest claim may be lowered first.

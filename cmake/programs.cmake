@@ -78,12 +78,13 @@ endfunction()
 kernel_program(bourse-kernel)
 
 # The program that speaks with an owner's plug-in.
-add_executable(bourse-plugin ${plugin_sources} provider/plugin/main.c provider/tensor/ask.c provider/worker/packet.c
-  formats/plugin/plugin_line.c formats/plugin/plugin_word.c base/device_kind.c base/reader.c base/text.c base/writer.c)
+add_executable(bourse-plugin ${plugin_sources} provider/plugin/main.c provider/tensor/ask.c provider/tensor/challenge_answer.c
+  provider/tensor/gemm_plain.c provider/worker/packet.c formats/plugin/plugin_line.c formats/plugin/plugin_word.c base/challenge_product.c
+  base/device_kind.c base/reader.c base/text.c base/writer.c)
 target_include_directories(bourse-plugin PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(bourse-plugin PRIVATE -O2 -D_FORTIFY_SOURCE=2)
 set_target_properties(bourse-plugin PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
-target_link_libraries(bourse-plugin PRIVATE bourse_strict PkgConfig::JANSSON)
+target_link_libraries(bourse-plugin PRIVATE bourse_strict PkgConfig::JANSSON Threads::Threads)
 
 # The plug-in for devices of PJRT libraries, which it loads when it runs.
 jailed_parts(bourse-pjrt ${pjrt_sources} provider/kernel/library.c formats/npy.c formats/plugin/plugin_word.c base/device_kind.c base/text.c)

@@ -106,7 +106,7 @@ set_source_files_properties(provider/tensor/gemm_plain.c numeric/freivalds.c num
 file(GLOB numeric_sources CONFIGURE_DEPENDS numeric/*.c)
 room(numeric SOURCES ${numeric_sources} LINKS base m)
 room(tensor SOURCES ${tensor_sources} LINKS numeric formats base m)
-room(plugin SOURCES ${plugin_sources} LINKS formats base)
+room(plugin SOURCES ${plugin_sources} LINKS tensor formats base)
 room(kernel SOURCES ${kernel_sources} LINKS tensor formats base PkgConfig::JANSSON ${CMAKE_DL_LIBS})
 room(wasm SOURCES ${wasm_sources} LINKS kernel base)
 room(onnx SOURCES ${onnx_sources} LINKS kernel tensor formats base PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)

@@ -97,10 +97,12 @@ static void obey_gpu(struct agent *agent, size_t index, int64_t now_ns)
     struct agent_device_row row;
     size_t place;
     /* The devices of a start stay until its end. */
-    if (agent_session_find_label(agent->session, gpu_watch_label(agent->gpus, index), &place,
-                                 &row)) {
-        agent_session_hold(agent->session, now_ns, place, ways[agent->gpu_orders[index]]);
+    const enum idle_order order = agent->gpu_orders[index];
+    const char *label = gpu_watch_label(agent->gpus, index);
+    if (agent_session_find_label(agent->session, label, &place, &row)) {
+        agent_session_hold(agent->session, now_ns, place, ways[order]);
     }
+    lanes_freeze_device(agent->lanes, label, order != IDLE_WORK);
 }
 
 static void say_gpu(struct agent *agent, size_t index, enum idle_order before, int64_t now_ns)
@@ -119,10 +121,10 @@ static void say_gpu(struct agent *agent, size_t index, enum idle_order before, i
     }
     switch (agent->gpu_orders[index]) {
     case IDLE_WORK:
-        log_info("the device \"%s\" may be offered", label);
+        log_info("the device \"%s\" may be offered, and its work goes on", label);
         break;
     case IDLE_HOLD:
-        log_info("the device \"%s\" is withheld: %s", label, reason);
+        log_info("the device \"%s\" is withheld, and its work stands still: %s", label, reason);
         break;
     case IDLE_SAVE:
     case IDLE_RETURN:

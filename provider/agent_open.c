@@ -94,7 +94,8 @@ bool agent_open_session(struct agent *agent, struct problem *problem)
         .addresses = addresses,
         .address_count = market_addresses(setup->market, addresses),
         .can_store_again = true,
-        .answers_challenges = setup->tensor_path != NULL || setup->kernel_path != NULL,
+        .answers_challenges =
+            setup->tensor_path != NULL || setup->kernel_path != NULL || setup->plugin_path != NULL,
     };
     entropy_bytes(config.dice.bytes, sizeof config.dice.bytes);
     agent->session = agent_session_create(&config);
@@ -231,10 +232,11 @@ bool agent_open_challenger(struct agent *agent, struct problem *problem)
                                              .worker_path = setup->worker_path,
                                              .tensor_path = setup->tensor_path,
                                              .kernel_path = setup->kernel_path,
+                                             .plugin_path = setup->plugin_path,
                                              .config = setup->config,
                                              .done = report_done,
                                              .context = agent};
-    if (setup->tensor_path == NULL && setup->kernel_path == NULL) {
+    if (setup->tensor_path == NULL && setup->kernel_path == NULL && setup->plugin_path == NULL) {
         return true; /* no device claims a speed that is challenged */
     }
     agent->challenger = challenger_create(&config);
@@ -350,15 +352,15 @@ void agent_say_offer(const struct agent *agent)
 
 /* ---------------------------------------------------------------- challenges */
 
-/* The agent answers for processor cores, and for devices for kernels that compute matrices, while
- * they are on offer and idle. */
+/* The agent answers for processor cores, and for attached devices that compute matrices, while they
+ * are on offer and idle. */
 static bool can_answer(const struct agent *agent, const struct id128 *device,
                        const struct offer *offer)
 {
     struct agent_device_row row;
     size_t index = 0;
     return agent->challenger != NULL && offer != NULL && offer->simulates == NULL &&
-           offer->plugin == NULL &&
+           (offer->plugin == NULL || offer->plugin->description.multiplies) &&
            (offer->kernel_device == NULL || offer->kernel_device->gemm_mflops > 0) &&
            agent_session_find_id(agent->session, device, &index, &row) && row.is_standing &&
            row.running == 0;
@@ -368,8 +370,7 @@ void agent_challenge(struct agent *agent, int64_t now_ns, const struct agent_cha
 {
     const struct offer *offer = policy_offer_of(agent->setup->offers, &challenge->device);
     if (!can_answer(agent, &challenge->device, offer) ||
-        !challenger_begin(agent->challenger, challenge, offer->kernel_device,
-                          offer->buffer_bytes)) {
+        !challenger_begin(agent->challenger, challenge, offer)) {
         (void)agent_session_challenged(agent->session, now_ns, challenge, NULL, 0);
     }
 }

@@ -244,6 +244,8 @@ static void describe_plugin(struct offer *offer, const struct config *config,
     number_attribute(offer, "gflops", device->probe.fp32 / 1000000000);
     number_attribute(offer, "fp32", device->probe.fp32);
     number_attribute(offer, "bandwidth", device->probe.bandwidth);
+    number_attribute(offer, "gemm_fp32", plugin_device_mflops(device));
+    text_attribute(offer, "challenge", description->multiplies ? PLUGIN_CHALLENGED : "");
     /* A jail with device files is less than level 1. */
     next_attribute(offer, "isolation")->number =
         device->program.node_count == 0 ? isolation->level : 0;

@@ -83,11 +83,18 @@ static bool count_failure(struct challenge_fact *fact, int64_t now_ns, int64_t e
     return true;
 }
 
+bool challenge_rules_decline(struct challenge_fact *fact)
+{
+    fact->declined++;
+    return fact->declined > CHALLENGE_DECLINED_MOST;
+}
+
 bool challenge_rules_settle(struct challenge_fact *fact, enum challenge_outcome outcome,
                             int64_t claimed_mflops, int64_t shown_mflops, int64_t now_ns,
                             int64_t every_ns, uint64_t dice)
 {
     assert(outcome != CHALLENGE_NONE);
+    fact->declined = 0;
     fact->due_ns = now_ns + challenge_rules_spread(every_ns, dice);
     if (outcome == CHALLENGE_SLOW) {
         fact->slow++;

@@ -18,10 +18,11 @@
 #include <stdint.h>
 
 enum {
-    CHALLENGE_TOLERANCE = 2,    /* times that the claim implies */
-    CHALLENGE_TRIES = 3,        /* slow answers in a row that lower a claim */
-    CHALLENGE_FAILED_MOST = 1,  /* wrong or missing answers that do not yet close the asks */
-    CHALLENGE_ROWS_CHECKED = 2, /* rows of an answer that the broker computes itself */
+    CHALLENGE_TOLERANCE = 2,     /* times that the claim implies */
+    CHALLENGE_TRIES = 3,         /* slow answers in a row that lower a claim */
+    CHALLENGE_FAILED_MOST = 1,   /* wrong or missing answers that do not yet close the asks */
+    CHALLENGE_DECLINED_MOST = 8, /* challenges in a row that a device on offer may decline */
+    CHALLENGE_ROWS_CHECKED = 2,  /* rows of an answer that the broker computes itself */
 };
 /* The products of a challenge take this long or less at the claimed speed. */
 #define CHALLENGE_WORK_NS (600 * NS_PER_MS)
@@ -68,8 +69,9 @@ struct challenge_fact {
     int64_t best_mflops; /* the best of the slow answers in a row */
     int64_t closed_until_ns;
     int64_t due_ns; /* of the next challenge */
-    /* The claim that was seen last; not in the file. */
+    /* The claim that was seen last, and the challenges declined in a row; not in the file. */
     int64_t seen_mflops;
+    uint32_t declined;
 };
 
 /* Sets side and rounds for the claim (> 0); the seed stays. */
@@ -82,6 +84,10 @@ int64_t challenge_rules_shown(const struct challenge_product *product, int64_t t
 
 /* Returns `every_ns` times 0.5 to 1.5, by the dice. */
 int64_t challenge_rules_spread(int64_t every_ns, uint64_t dice);
+/* Counts a challenge that the agent says it cannot compute now. An agent may be busy for a while,
+ * but whoever never computes must not keep the claim. Returns true when the challenge counts as
+ * unanswered. */
+bool challenge_rules_decline(struct challenge_fact *fact);
 /* Notes an outcome at `now_ns`. `every_ns` is the operator's time between two challenges. Returns
  * true when the device may not keep its ask: its claim was lowered, or its asks are closed. */
 bool challenge_rules_settle(struct challenge_fact *fact, enum challenge_outcome outcome,

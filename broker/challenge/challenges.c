@@ -120,19 +120,24 @@ static const struct attribute *attribute_of(const struct exchange_device_row *ro
     return NULL;
 }
 
-/* Returns true for a device that computes elsewhere than on processor cores. */
+static bool says(const struct exchange_device_row *row, const char *name, const char *text)
+{
+    const struct attribute *attribute = attribute_of(row, name);
+    return attribute != NULL && attribute->is_text && strcmp(attribute->text, text) == 0;
+}
+
+/* Returns true for a device that computes elsewhere than on processor cores, as far as the market
+ * knows: by a driver's interface, or by a plug-in. */
 static bool is_on_device(const struct exchange_device_row *row)
 {
-    return attribute_of(row, "api") != NULL;
+    return attribute_of(row, "api") != NULL || says(row, "executor", "plugin");
 }
 
 /* Returns true when the agent answers for this device. An older agent answers for cores alone, and
  * does not say `challenge`. */
 static bool is_answered(const struct exchange_device_row *row)
 {
-    const struct attribute *challenge = attribute_of(row, "challenge");
-    return !is_on_device(row) ||
-           (challenge != NULL && challenge->is_text && strcmp(challenge->text, "gemm_fp32") == 0);
+    return !is_on_device(row) || says(row, "challenge", "gemm_fp32");
 }
 
 /* Returns the claim that can be challenged, or 0. Simulated devices claim a model's speed. */
@@ -313,7 +318,11 @@ static bool judge(struct challenges *challenges, const struct exchange *exchange
     const Bourse__V1__ChallengeReady *body = (const void *)request->translation.body;
     const int64_t took_ns = request->arrived_ns - agent->sent_ns;
     if (!body->has_digests) {
-        settle(challenges, exchange, agent, CHALLENGE_NONE, 0, now);
+        struct challenge_fact *fact =
+            challenge_facts_of(challenges->facts, agent->account, &agent->device);
+        const bool is_missing = fact != NULL && challenge_rules_decline(fact);
+        settle(challenges, exchange, agent, is_missing ? CHALLENGE_UNANSWERED : CHALLENGE_NONE, 0,
+               now);
         return false;
     }
     if (!is_right(agent, body, now)) {

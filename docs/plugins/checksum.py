@@ -6,11 +6,19 @@
 
 Both are computed on the processor, and the description says so. A plug-in for hardware has the same
 loop, and calls the hardware's library where this program calls hashlib and zlib.
+
+The plug-in also multiplies matrices, so that the market can challenge the speed that it claims.
 """
+import array
 import hashlib
 import json
+import operator
 import sys
+import time
 import zlib
+
+PROBE_SIDE = 96
+PROBE_SECONDS = 0.2
 
 
 def sha256(data):
@@ -33,7 +41,47 @@ def describe():
         "model": "checksum",
         "memory": None,
         "operations": sorted(OPERATIONS),
+        "challenge": "gemm_fp32",
     }
+
+
+def product_of(left, right, side):
+    """Returns the product of two matrices, which have their rows one behind the other."""
+    rows = [left[i * side : (i + 1) * side] for i in range(side)]
+    columns = [right[j::side] for j in range(side)]
+    return array.array(
+        "f", (sum(map(operator.mul, row, column)) for row in rows for column in columns)
+    )
+
+
+def probe():
+    """Measures the operations a second of such products."""
+    factor = array.array("f", (i % 7 for i in range(PROBE_SIDE * PROBE_SIDE)))
+    began, rounds, took = time.monotonic(), 0, 0.0
+    while took < PROBE_SECONDS:
+        product_of(factor, factor, PROBE_SIDE)
+        rounds += 1
+        took = time.monotonic() - began
+    return {"gemm_fp32": rounds * 2 * PROBE_SIDE**3 / took}
+
+
+def load(name, count):
+    numbers = array.array("f")
+    with open(name, "rb") as file:
+        numbers.fromfile(file, count)
+    return numbers
+
+
+def multiply(request):
+    side = request["side"]
+    try:
+        left = load(request["left"], side * side)
+        right = load(request["right"], side * side)
+        with open(request["product"], "wb") as file:
+            product_of(left, right, side).tofile(file)
+    except (OSError, EOFError) as error:
+        return {"status": 1, "text": str(error)}
+    return {"status": 0}
 
 
 def run(operation, arguments):
@@ -54,9 +102,13 @@ def main():
         request = json.loads(line)
         if request["do"] == "describe":
             answer = describe()
+        elif request["do"] == "probe":
+            answer = probe()
+        elif request["do"] == "multiply":
+            answer = multiply(request)
         elif request["do"] == "run":
             answer = run(request["operation"], request["arguments"])
-        else:  # `probe`, `figures`, and requests of later versions: this device answers nothing
+        else:  # `figures`, and requests of later versions: this device answers nothing
             answer = {}
         print(json.dumps(answer), flush=True)
 

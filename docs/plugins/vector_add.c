@@ -3,7 +3,8 @@
  *     vector-add A B SUM    adds two files of float32 numbers, number by number
  *
  * The sum is computed on the processor, and the description says so. A plug-in for hardware has the
- * same loop, and calls the hardware's library where this program has its `add`.
+ * same loop, and calls the hardware's library where this program has its `add`. The plug-in also
+ * multiplies matrices, so that the market can challenge the speed that it claims.
  *
  *     cc -O2 -o vector_add vector_add.c -ljansson */
 #include <jansson.h>
@@ -14,12 +15,27 @@
 #include <string.h>
 #include <time.h>
 
-enum { PROBE_NUMBERS = 1 << 18, PROBE_ROUNDS = 20 };
+enum { PROBE_NUMBERS = 1 << 18, PROBE_ROUNDS = 20, PROBE_SIDE = 192 };
+#define PROBE_SECONDS 0.2
 
 static void add(const float *a, const float *b, float *sum, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         sum[i] = a[i] + b[i];
+    }
+}
+
+/* Multiplies matrices of `side` rows and columns, stored row by row. */
+static void multiply(const float *left, const float *right, float *product, size_t side)
+{
+    memset(product, 0, side * side * sizeof *product);
+    for (size_t i = 0; i < side; i++) {
+        for (size_t k = 0; k < side; k++) {
+            const float factor = left[i * side + k];
+            for (size_t j = 0; j < side; j++) {
+                product[i * side + j] += factor * right[k * side + j];
+            }
+        }
     }
 }
 
@@ -34,9 +50,10 @@ static void answer(json_t *object)
 
 static void describe(void)
 {
-    answer(json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:[s]}", "bourse", 1, "name",
+    answer(json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:[s], s:s}", "bourse", 1, "name",
                      "example: vectors added on the processor", "kind", "cpu", "vendor", "example",
-                     "model", "vector-add", "memory", 0, "operations", "vector-add"));
+                     "model", "vector-add", "memory", 0, "operations", "vector-add", "challenge",
+                     "gemm_fp32"));
 }
 
 static double now_s(void)
@@ -46,12 +63,28 @@ static double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* Returns how fast the device multiplies matrices, in operations a second. */
+static double product_speed(float *numbers)
+{
+    const size_t cells = (size_t)PROBE_SIDE * PROBE_SIDE;
+    const double began_s = now_s();
+    double took_s = 0;
+    int rounds = 0;
+    while (took_s < PROBE_SECONDS) {
+        numbers[rounds % PROBE_SIDE] += 1;
+        multiply(numbers, numbers + cells, numbers + 2 * cells, PROBE_SIDE);
+        rounds++;
+        took_s = now_s() - began_s;
+    }
+    return 2.0 * (double)cells * PROBE_SIDE * rounds / took_s;
+}
+
 /* Measures how fast the device adds. `bandwidth` counts the bytes read and written. */
 static void probe(void)
 {
     float *numbers = calloc(3 * (size_t)PROBE_NUMBERS, sizeof *numbers);
     if (numbers == NULL) {
-        answer(json_pack("{s:n, s:n}", "fp32", "bandwidth"));
+        answer(json_pack("{s:s}", "failed", "no memory to measure"));
         return;
     }
     const double began_s = now_s();
@@ -61,9 +94,10 @@ static void probe(void)
     }
     const double took_s = now_s() - began_s;
     const double additions = (double)PROBE_NUMBERS * PROBE_ROUNDS;
+    const double products = product_speed(numbers);
     free(numbers);
-    answer(
-        json_pack("{s:f, s:f}", "fp32", additions / took_s, "bandwidth", 12 * additions / took_s));
+    answer(json_pack("{s:f, s:f, s:f}", "fp32", additions / took_s, "bandwidth",
+                     12 * additions / took_s, "gemm_fp32", products));
 }
 
 /* Reads a file of the work folder. Returns NULL and sets errno on failure. */
@@ -101,6 +135,27 @@ static int store(const char *name, const float *numbers, size_t count)
 static void say(int status, const char *text)
 {
     answer(json_pack("{s:i, s:s}", "status", status, "text", text));
+}
+
+/* Multiplies the two files of the request, and writes the third. */
+static void multiply_files(const json_t *request)
+{
+    const size_t side = (size_t)json_integer_value(json_object_get(request, "side"));
+    size_t counts[2] = {0, 0};
+    float *left = load(json_string_value(json_object_get(request, "left")), &counts[0]);
+    float *right = load(json_string_value(json_object_get(request, "right")), &counts[1]);
+    float *product = malloc(side * side * sizeof *product + 1);
+    int is_done = 0;
+    if (left != NULL && right != NULL && product != NULL && counts[0] == side * side &&
+        counts[1] == side * side) {
+        multiply(left, right, product, side);
+        is_done =
+            store(json_string_value(json_object_get(request, "product")), product, side * side);
+    }
+    say(is_done ? 0 : 1, is_done ? "" : "the matrices cannot be read or written");
+    free(left);
+    free(right);
+    free(product);
 }
 
 static void run(const json_t *arguments)
@@ -152,6 +207,8 @@ int main(void)
             describe();
         } else if (strcmp(what, "probe") == 0) {
             probe();
+        } else if (strcmp(what, "multiply") == 0) {
+            multiply_files(request);
         } else if (strcmp(what, "run") == 0) {
             run(json_object_get(request, "arguments"));
         } else { /* `figures`, and requests of later versions: this device answers nothing */

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,16 @@ size_t plugin_write_run(const char *operation, const char *const *arguments, siz
     }
     ret_line[length] = '\n';
     return length + 1;
+}
+
+size_t plugin_write_multiply(uint32_t side, char ret_line[PLUGIN_LINE_BYTES])
+{
+    const int length =
+        snprintf(ret_line, PLUGIN_LINE_BYTES,
+                 "{\"bourse\":%d,\"do\":\"multiply\",\"side\":%" PRIu32 ",\"left\":\"" PLUGIN_LEFT
+                 "\",\"right\":\"" PLUGIN_RIGHT "\",\"product\":\"" PLUGIN_PRODUCT "\"}\n",
+                 PLUGIN_VERSION, side);
+    return (size_t)length;
 }
 
 /* ---------------------------------------------------------------- answers */
@@ -178,6 +189,17 @@ static bool read_operations(const json_t *list, struct plugin_description *descr
     return true;
 }
 
+/* A claim that this agent does not know is one of a later version, and is passed over. */
+static bool read_challenge(const json_t *value, bool *ret_multiplies, struct problem *problem)
+{
+    const bool is_absent = value == NULL || json_is_null(value);
+    *ret_multiplies =
+        json_is_string(value) && strcmp(json_string_value(value), PLUGIN_CHALLENGED) == 0;
+    return is_absent || json_is_string(value) ||
+           REFUSE(problem, "the plug-in's \"challenge\" is no text, as in \"%s\", and not null",
+                  PLUGIN_CHALLENGED);
+}
+
 static bool read_version(const json_t *object, struct problem *problem)
 {
     const json_t *version = json_object_get(object, "bourse");
@@ -208,7 +230,8 @@ static bool fill_description(const json_t *object, struct plugin_description *de
         !read_word(json_object_get(object, "vendor"), "vendor", false, description->vendor,
                    problem) ||
         !read_word(json_object_get(object, "model"), "model", false, description->model, problem) ||
-        !read_whole(object, "memory", &memory_bytes, problem)) {
+        !read_whole(object, "memory", &memory_bytes, problem) ||
+        !read_challenge(json_object_get(object, "challenge"), &description->multiplies, problem)) {
         return false;
     }
     if (!is_kind(description->kind)) {
@@ -238,7 +261,8 @@ bool plugin_read_probe(const char *line, size_t length, struct plugin_probe *ret
     *ret_answer = (struct plugin_probe){.fp32 = 0};
     const bool good = object != NULL &&
                       read_whole(object, "fp32", &ret_answer->fp32, ret_problem) &&
-                      read_whole(object, "bandwidth", &ret_answer->bandwidth, ret_problem);
+                      read_whole(object, "bandwidth", &ret_answer->bandwidth, ret_problem) &&
+                      read_whole(object, PLUGIN_CHALLENGED, &ret_answer->gemm_fp32, ret_problem);
     json_decref(object);
     return good;
 }
@@ -272,7 +296,7 @@ bool plugin_read_result(const char *line, size_t length, struct plugin_result *r
                 json_integer_value(status) <= 255 &&
                 (text == NULL || json_is_null(text) || json_is_string(text));
     if (!good) {
-        problem_set(ret_problem, "the plug-in's answer to `run` has no status of 0 to 255, or its "
+        problem_set(ret_problem, "the plug-in's answer has no status of 0 to 255, or its "
                                  "\"text\" is no text");
     } else {
         ret_answer->status = (int)json_integer_value(status);

@@ -21,6 +21,13 @@ enum {
     PLUGIN_TEXT_SIZE = 400, /* what a run says to the consumer */
 };
 
+/* The one claim that a plug-in lets the broker challenge (key `challenge` of its description). */
+#define PLUGIN_CHALLENGED "gemm_fp32"
+/* The files of a product, in the folder of the plug-in. */
+#define PLUGIN_LEFT "left.f32"
+#define PLUGIN_RIGHT "right.f32"
+#define PLUGIN_PRODUCT "product.f32"
+
 /* The answer to `describe`. */
 struct plugin_description {
     char name[PLUGIN_NAME_SIZE]; /* for people */
@@ -29,12 +36,14 @@ struct plugin_description {
     uint64_t memory_bytes; /* 0: not told */
     char operations[PLUGIN_OPERATIONS][PLUGIN_WORD_SIZE];
     size_t operation_count; /* at least one */
+    bool multiplies;        /* it answers `multiply`, so its gemm_fp32 can be challenged */
 };
 
 /* The answer to `probe`: what the plug-in measured on the device. 0: not told. */
 struct plugin_probe {
     int64_t fp32;      /* operations a second */
     int64_t bandwidth; /* bytes a second */
+    int64_t gemm_fp32; /* operations a second of one process, in products of float32 matrices */
 };
 
 /* The answer to `figures`: the state of the device now. -1: not told. */
@@ -44,9 +53,9 @@ struct plugin_figures {
     double memory_used;            /* bytes */
 };
 
-/* The answer to `run`. */
+/* The answer to `run` or `multiply`. */
 struct plugin_result {
-    int status;                  /* 0: done; 1 to 255: the job's fault, and `text` says why */
+    int status;                  /* 0: done; 1 to 255: it failed, and `text` says why */
     char text[PLUGIN_TEXT_SIZE]; /* printable */
 };
 
@@ -59,6 +68,9 @@ size_t plugin_write_request(const char *what, char ret_line[PLUGIN_LINE_BYTES]);
  * problem. */
 size_t plugin_write_run(const char *operation, const char *const *arguments, size_t count,
                         char ret_line[PLUGIN_LINE_BYTES], struct problem *ret_problem);
+/* Writes the request to multiply the matrix in PLUGIN_LEFT by the one in PLUGIN_RIGHT, of `side`
+ * rows and columns each, into PLUGIN_PRODUCT. Returns its length. */
+size_t plugin_write_multiply(uint32_t side, char ret_line[PLUGIN_LINE_BYTES]);
 
 /* These read one answer, with or without its newline. They return false with what is wrong with
  * it, or with the text of a plug-in whose device failed. */

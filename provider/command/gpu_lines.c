@@ -80,10 +80,12 @@ void gpu_lines_print(const json_t *gpus)
         }
         printf("\n");
         if (text(gpu, "reason")[0] != '\0') {
-            const bool is_back = strcmp(text(gpu, "order"), "hold") != 0 &&
-                                 !json_is_true(json_object_get(gpu, "lost"));
+            const bool is_lost = json_is_true(json_object_get(gpu, "lost"));
             printf("%-12s withheld: %s%s\n", "", text(gpu, "reason"),
-                   is_back ? "; its work went back to the market" : "");
+                   is_lost ? ""
+                   : strcmp(text(gpu, "order"), "hold") == 0
+                       ? "; its work stands still"
+                       : "; its work went back to the market");
         }
         if (text(gpu, "why")[0] != '\0') {
             printf("%-12s not known: %s\n", "", text(gpu, "why"));

@@ -71,9 +71,22 @@ bool plugin_device_read(const char *text, size_t length, struct plugin_device *d
             return REFUSE(ret_problem, "bourse-plugin prints %zu lines of 3", i);
         }
     }
-    return plugin_read_description(lines[0], sizes[0], &device->description, ret_problem) &&
-           plugin_read_probe(lines[1], sizes[1], &device->probe, ret_problem) &&
-           plugin_read_figures(lines[2], sizes[2], &device->figures, ret_problem);
+    if (!plugin_read_description(lines[0], sizes[0], &device->description, ret_problem) ||
+        !plugin_read_probe(lines[1], sizes[1], &device->probe, ret_problem) ||
+        !plugin_read_figures(lines[2], sizes[2], &device->figures, ret_problem)) {
+        return false;
+    }
+    if (device->description.multiplies && plugin_device_mflops(device) == 0) {
+        return REFUSE(ret_problem,
+                      "the plug-in lets its \"" PLUGIN_CHALLENGED "\" be challenged, and its probe "
+                      "tells no such figure of 1e6 or more");
+    }
+    return true;
+}
+
+int64_t plugin_device_mflops(const struct plugin_device *device)
+{
+    return device->probe.gemm_fp32 / 1000000;
 }
 
 const struct plugin_device *plugin_device_find(const struct plugin_list *list, const char *name)

@@ -49,6 +49,9 @@ bool plugin_device_check(const struct plugin_program *program, struct problem *r
 /* Reads the three lines that bourse-plugin prints of the device. Returns false with the problem. */
 bool plugin_device_read(const char *text, size_t length, struct plugin_device *device,
                         struct problem *ret_problem);
+/* Returns what the plug-in claims, Mflop/s of products by one process; 0: nothing. The broker may
+ * challenge the claim where the description has `multiplies`. */
+int64_t plugin_device_mflops(const struct plugin_device *device);
 /* Returns the device with the config's name, or NULL. */
 const struct plugin_device *plugin_device_find(const struct plugin_list *list, const char *name);
 bool plugin_program_equal(const struct plugin_program *a, const struct plugin_program *b);

@@ -4,9 +4,12 @@
  * The program is the resident of provider/worker/resident.c, with the messages of
  * provider/tensor/ask.h. It starts the plug-in, which the jail has beside it, and gives it one
  * subtask after another. The words of an ASK are an operation and its arguments, or the one word
- * --look. What the plug-in says is read here, in the jail. */
+ * --look, or those of a challenge (provider/tensor/challenge_answer.h). What the plug-in says is
+ * read here, in the jail. */
+#include "provider/plugin/plugin_product.h"
 #include "provider/plugin/session.h"
 #include "provider/tensor/ask.h"
+#include "provider/tensor/challenge_answer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +33,15 @@ static enum operation_status run(struct session *session, const struct ask *ask,
     return statuses[status];
 }
 
+/* Says all of the device, after a product that was right where it multiplies. */
+static enum operation_status look(struct session *session, struct problem *problem)
+{
+    const bool is_good = session_look(session, stdout, problem) &&
+                         (!session->description.multiplies || plugin_product_try(session, problem));
+    session_end(session);
+    return is_good ? OPERATION_OK : OPERATION_DEVICE;
+}
+
 static enum operation_status carry_out(void *context, const struct ask *ask,
                                        struct ask_result *ret_result, struct problem *problem)
 {
@@ -42,7 +54,17 @@ static enum operation_status carry_out(void *context, const struct ask *ask,
         return OPERATION_FAILED;
     }
     if (strcmp(ask->words[0], PLUGIN_LOOK) == 0) {
-        return session_look(session, stdout, problem) ? OPERATION_OK : OPERATION_DEVICE;
+        return look(session, problem);
+    }
+    if (strcmp(ask->words[0], PLUGIN_CHALLENGE) == 0) {
+        struct plugin_product product = {.session = session, .limit_ms = TALK_NO_LIMIT};
+        const struct operation_multiplier multiplier = {.multiply = plugin_product_multiply,
+                                                        .context = &product};
+        const enum operation_status status =
+            challenge_answer_run(ask->words, ask->count, &multiplier, problem);
+        ret_result->companion = session->talk.pid;
+        ret_result->companion_bytes = session_peak_bytes(session);
+        return status;
     }
     return run(session, ask, ret_result, problem);
 }

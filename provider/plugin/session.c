@@ -54,7 +54,6 @@ bool session_look(struct session *session, FILE *out, struct problem *ret_proble
         plugin_read_probe(line, length, &probe, ret_problem) && print(out, line, length) &&
         ask(session, "figures", TALK_FIGURES_MS, &line, &length, ret_problem) &&
         plugin_read_figures(line, length, &figures, ret_problem) && print(out, line, length);
-    session_end(session);
     return good;
 }
 
@@ -72,39 +71,69 @@ static void tell_unknown(const struct plugin_description *description, const cha
     problem_set(problem, "the plug-in has no operation \"%s\"; it has %s", shown, names);
 }
 
+static bool make_ready(struct session *session, struct problem *problem)
+{
+    const char *line;
+    size_t length;
+    return talk_is_ready(&session->talk) || open_plugin(session, &line, &length, problem);
+}
+
+/* Sends a request that takes its time, and reads its result. `what` names it for the problem. */
+static enum session_status carry_out(struct session *session, const char *request, size_t size,
+                                     int limit_ms, const char *what,
+                                     struct plugin_result *ret_result, struct problem *problem)
+{
+    static char answer[PLUGIN_LINE_BYTES];
+    size_t length;
+    if (!talk_ask(&session->talk, request, size, limit_ms, answer, &length, problem)) {
+        return SESSION_BROKEN;
+    }
+    if (!plugin_read_result(answer, length, ret_result, problem)) {
+        session_end(session);
+        return SESSION_BROKEN;
+    }
+    if (ret_result->status != 0) {
+        problem_set(problem, "%.32s: %s", what,
+                    ret_result->text[0] != '\0' ? ret_result->text
+                                                : "it failed, and the plug-in says no reason");
+        return SESSION_FAILED;
+    }
+    return SESSION_DONE;
+}
+
+enum session_status session_multiply(struct session *session, uint32_t side, int limit_ms,
+                                     struct problem *ret_problem)
+{
+    static char request[PLUGIN_LINE_BYTES];
+    struct plugin_result result;
+    const size_t size = plugin_write_multiply(side, request);
+    if (!make_ready(session, ret_problem)) {
+        return SESSION_BROKEN;
+    }
+    if (!session->description.multiplies) {
+        problem_set(ret_problem, "the plug-in has no challenge \"%s\" any more", PLUGIN_CHALLENGED);
+        return SESSION_FAILED;
+    }
+    return carry_out(session, request, size, limit_ms, "multiply", &result, ret_problem);
+}
+
 enum session_status session_run(struct session *session, const char *operation,
                                 const char *const *arguments, size_t count,
                                 struct plugin_result *ret_result, struct problem *ret_problem)
 {
     static char request[PLUGIN_LINE_BYTES];
-    static char answer[PLUGIN_LINE_BYTES];
-    const char *line;
-    size_t length;
     const size_t size = plugin_write_run(operation, arguments, count, request, ret_problem);
     if (size == 0) {
         return SESSION_FAILED;
     }
-    if (!talk_is_ready(&session->talk) && !open_plugin(session, &line, &length, ret_problem)) {
+    if (!make_ready(session, ret_problem)) {
         return SESSION_BROKEN;
     }
     if (!plugin_takes(&session->description, operation)) {
         tell_unknown(&session->description, operation, ret_problem);
         return SESSION_FAILED;
     }
-    if (!talk_ask(&session->talk, request, size, TALK_NO_LIMIT, answer, &length, ret_problem)) {
-        return SESSION_BROKEN;
-    }
-    if (!plugin_read_result(answer, length, ret_result, ret_problem)) {
-        session_end(session);
-        return SESSION_BROKEN;
-    }
-    if (ret_result->status != 0) {
-        problem_set(ret_problem, "%.32s: %s", operation,
-                    ret_result->text[0] != '\0' ? ret_result->text
-                                                : "it failed, and the plug-in says no reason");
-        return SESSION_FAILED;
-    }
-    return SESSION_DONE;
+    return carry_out(session, request, size, TALK_NO_LIMIT, operation, ret_result, ret_problem);
 }
 
 uint64_t session_peak_bytes(const struct session *session)

@@ -15,8 +15,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A plug-in has this time for an answer. The answer to `run` has only the subtask's limit. */
-enum { TALK_DESCRIBE_MS = 10000, TALK_PROBE_MS = 5000, TALK_FIGURES_MS = 2000, TALK_NO_LIMIT = -1 };
+/* A plug-in has this time for an answer. The answer to `run` has only the subtask's limit, and that
+ * to `multiply` only the challenge's; TALK_MULTIPLY_MS is for the product of the agent's start. */
+enum {
+    TALK_DESCRIBE_MS = 10000,
+    TALK_PROBE_MS = 5000,
+    TALK_FIGURES_MS = 2000,
+    TALK_MULTIPLY_MS = 10000,
+    TALK_NO_LIMIT = -1
+};
 
 struct talk {
     pid_t pid;    /* 0: no plug-in runs */

@@ -8,11 +8,12 @@
  *
  *     WORK -> HOLD -> SAVE -> RETURN     a sign; each step goes back to WORK
  *
- * In HOLD the GPU is not offered, and its running work goes on: a GPU cannot be made to stand
- * still. SAVE and RETURN are those of idle_rule.h. The steps follow from the time alone, because a
- * driver that hangs gives no readings. SAVE always has its whole time. A GPU that fell off the bus
- * goes to RETURN at once, whatever the owner allows. The time is an argument; this file reads no
- * clock and no file. */
+ * In HOLD the GPU is not offered, and the programs that use it for jobs stand still. What such a
+ * program has given the GPU already runs to its end: no kernel can be stopped halfway. SAVE and
+ * RETURN are those of idle_rule.h. The steps follow from the time alone, because a driver that
+ * hangs gives no readings. SAVE always has its whole time. A GPU that fell off the bus goes to
+ * RETURN at once, whatever the owner allows. The time is an argument; this file reads no clock and
+ * no file. */
 #ifndef BOURSE_PROVIDER_SESSION_GPU_RULE_H
 #define BOURSE_PROVIDER_SESSION_GPU_RULE_H
 

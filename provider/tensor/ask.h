@@ -75,6 +75,8 @@ enum {
 /* The agent's own word asks the plug-in for all that it says of the device, as three lines: the
  * answers to `describe`, `probe` and `figures`. No operation has such a name. */
 #define PLUGIN_LOOK "--look"
+/* The agent's own word lets the plug-in's device answer a challenge. */
+#define PLUGIN_CHALLENGE "--challenge"
 
 #define ONNX_PROGRAM "/.bourse-onnx" /* its name in a jail that has it */
 /* ONNX Runtime's library in the same jail, where the owner's machine has one. */

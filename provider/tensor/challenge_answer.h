@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* The words are TENSOR_CHALLENGE, the seed in hex, side and rounds. Prints the digests, in hex and
- * without a newline. */
+/* The words are TENSOR_CHALLENGE or PLUGIN_CHALLENGE, the seed in hex, side and rounds. Prints the
+ * digests, in hex and without a newline. */
 enum { CHALLENGE_WORDS = 4 };
 enum operation_status challenge_answer_run(const char *const *words, size_t count,
                                            const struct operation_multiplier *multiplier,

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "provider/executors/kernel.h"
+#include "provider/executors/plugin.h"
 #include "provider/executors/trial.h"
 #include "provider/jail/jail.h"
 #include "provider/tensor/ask.h"
@@ -37,13 +38,12 @@ struct challenger {
     bool is_over; /* the thread takes no more work */
     struct agent_challenge challenge;
     struct challenge_product product;
-    const struct kernel_device *device;
-    uint64_t memory_bytes;
+    const struct offer *offer;
     struct jail *running; /* while a run may be cancelled */
     size_t length;
     /* The rest is the thread's. */
-    struct jail *warm; /* of the device `warm_for`; NULL: none */
-    const struct kernel_device *warm_for;
+    struct jail *warm; /* of the offer `warm_for`; NULL: none */
+    const struct offer *warm_for;
     uint8_t digests[CHALLENGE_ANSWER_MOST];
     char hex[HEX_BYTES + 1];
     struct jail_reply reply; /* large */
@@ -110,9 +110,15 @@ static void hide_jail(struct challenger *challenger)
 
 /* ---------------------------------------------------------------- the jail */
 
+/* Returns true for a device that is attached, and no core. */
+static bool is_attached(const struct offer *offer)
+{
+    return offer->kernel_device != NULL || offer->plugin != NULL;
+}
+
 static struct jail_spec spec_of(const struct challenger *challenger)
 {
-    const bool on_device = challenger->device != NULL;
+    const bool on_device = is_attached(challenger->offer);
     return (struct jail_spec){
         .worker_path = challenger->config.worker_path,
         .tensor_path = on_device ? NULL : challenger->config.tensor_path,
@@ -132,18 +138,26 @@ static struct jail *open_jail(struct challenger *challenger)
     struct jail *jail = NULL;
     const char *visible[CONFIG_VISIBLE_MAX + 1];
     struct jail_kernel kernel;
+    struct plugin_parts plugin;
+    const struct offer *offer = challenger->offer;
     struct jail_spec spec = spec_of(challenger);
-    if (challenger->warm != NULL && challenger->warm_for == challenger->device) {
+    if (challenger->warm != NULL && challenger->warm_for == offer) {
         jail = challenger->warm;
         challenger->warm = NULL;
         return jail;
     }
     jail_close(&challenger->warm);
-    if (challenger->device != NULL) {
+    if (is_attached(offer)) {
         config_visible(challenger->config.config, visible);
-        kernel = kernel_jail(challenger->config.kernel_path, challenger->device);
-        spec.kernel = &kernel;
         spec.visible = visible;
+    }
+    if (offer->kernel_device != NULL) {
+        kernel = kernel_jail(challenger->config.kernel_path, offer->kernel_device);
+        spec.kernel = &kernel;
+    }
+    if (offer->plugin != NULL) {
+        plugin_fill(challenger->config.plugin_path, &offer->plugin->program, &plugin);
+        spec.plugin = &plugin.jail;
     }
     if (!jail_open(challenger->config.launcher, &spec, &jail, &problem)) {
         log_warning("a challenge of the broker cannot be computed: %s", problem.text);
@@ -179,11 +193,11 @@ static void add(struct words *words, const char *word)
 
 static void fill_words(const struct challenger *challenger, struct words *words)
 {
-    const struct kernel_device *device = challenger->device;
+    const struct kernel_device *device = challenger->offer->kernel_device;
     const struct challenge_product *product = &challenger->product;
     *words = (struct words){.count = 0};
     (void)snprintf(words->memory, sizeof words->memory, "%llu",
-                   (unsigned long long)challenger->memory_bytes);
+                   (unsigned long long)challenger->offer->buffer_bytes);
     text_hex(product->seed.bytes, sizeof product->seed.bytes, words->seed);
     (void)snprintf(words->side, sizeof words->side, "%u", product->side);
     (void)snprintf(words->rounds, sizeof words->rounds, "%u", product->rounds);
@@ -196,7 +210,7 @@ static void fill_words(const struct challenger *challenger, struct words *words)
         add(words, "-");
         add(words, device->library[0] != '\0' ? KERNEL_LIBRARY : "-");
     }
-    add(words, TENSOR_CHALLENGE);
+    add(words, challenger->offer->plugin != NULL ? PLUGIN_CHALLENGE : TENSOR_CHALLENGE);
     add(words, words->seed);
     add(words, words->side);
     add(words, words->rounds);
@@ -228,9 +242,9 @@ static size_t compute(struct challenger *challenger)
         }
         jail_reply_fini(&challenger->reply);
     }
-    if (length > 0 && challenger->device != NULL) {
+    if (length > 0 && is_attached(challenger->offer)) {
         challenger->warm = jail;
-        challenger->warm_for = challenger->device;
+        challenger->warm_for = challenger->offer;
     } else {
         jail_close(&jail);
     }
@@ -288,20 +302,20 @@ static bool give(struct challenger *challenger)
 }
 
 bool challenger_begin(struct challenger *challenger, const struct agent_challenge *challenge,
-                      const struct kernel_device *device, uint64_t memory_bytes)
+                      const struct offer *offer)
 {
     const struct challenge_product product = {
         .seed = challenge->seed, .side = challenge->side, .rounds = challenge->rounds};
-    const char *program =
-        device != NULL ? challenger->config.kernel_path : challenger->config.tensor_path;
+    const char *program = offer->plugin != NULL          ? challenger->config.plugin_path
+                          : offer->kernel_device != NULL ? challenger->config.kernel_path
+                                                         : challenger->config.tensor_path;
     if (challenger->is_busy || program == NULL || !challenge_product_is_valid(&product)) {
         return false;
     }
     pthread_mutex_lock(&challenger->mutex);
     challenger->challenge = *challenge;
     challenger->product = product;
-    challenger->device = device;
-    challenger->memory_bytes = memory_bytes;
+    challenger->offer = offer;
     pthread_mutex_unlock(&challenger->mutex);
     challenger->is_busy = give(challenger);
     return challenger->is_busy;

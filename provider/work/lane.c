@@ -126,7 +126,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     lane->left = outcome_left_create();
     pthread_mutex_lock(&lane->mutex);
     lane->jail = jail;
-    jail_freeze(jail, atomic_load(&lane->lanes->is_frozen));
+    jail_freeze(jail, lanes_is_frozen(lane));
     pthread_mutex_unlock(&lane->mutex);
     return true;
 }

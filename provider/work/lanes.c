@@ -322,20 +322,44 @@ void lanes_notice(struct lanes *lanes, const struct agent_work *work)
     }
 }
 
-void lanes_freeze(struct lanes *lanes, bool is_frozen)
+bool lanes_is_frozen(const struct lane *lane)
 {
-    atomic_store(&lanes->is_frozen, is_frozen);
+    const struct lanes *lanes = lane->lanes;
+    return atomic_load(&lanes->is_frozen) ||
+           atomic_load(&lanes->is_device_frozen[lanes_device_of(lane)]);
+}
+
+/* Tells every jail whether its programs stand still. */
+static void press_freezes(struct lanes *lanes)
+{
     for (struct list_link *link = lanes->runs.next; link != &lanes->runs; link = link->next) {
         struct lease_run *run = LIST_ELEMENT(link, struct lease_run, link);
         for (struct list_link *inner = run->lanes.next; inner != &run->lanes; inner = inner->next) {
             struct lane *lane = LIST_ELEMENT(inner, struct lane, link);
             pthread_mutex_lock(&lane->mutex);
             if (lane->jail != NULL) {
-                jail_freeze(lane->jail, is_frozen);
+                jail_freeze(lane->jail, lanes_is_frozen(lane));
             }
             pthread_mutex_unlock(&lane->mutex);
         }
     }
+}
+
+void lanes_freeze(struct lanes *lanes, bool is_frozen)
+{
+    atomic_store(&lanes->is_frozen, is_frozen);
+    press_freezes(lanes);
+}
+
+void lanes_freeze_device(struct lanes *lanes, const char *label, bool is_frozen)
+{
+    const struct offers *offers = lanes->config.offers;
+    for (size_t i = 0; i < offers->count; i++) {
+        if (strcmp(offers->items[i].device.label, label) == 0) {
+            atomic_store(&lanes->is_device_frozen[i], is_frozen);
+        }
+    }
+    press_freezes(lanes);
 }
 
 void lanes_hang_up(struct lanes *lanes, const struct agent_work *work)

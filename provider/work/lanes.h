@@ -65,6 +65,9 @@ void lanes_notice(struct lanes *lanes, const struct agent_work *work);
 /* Lets the programs of all lanes stand still, or go on. Programs that begin later stand still, too,
  * and their frozen time is not busy time. A program that lanes_notice tells to end goes on. */
 void lanes_freeze(struct lanes *lanes, bool is_frozen);
+/* Does the same for the lanes of the device with this label. A program goes on when neither its
+ * device nor all lanes are frozen. */
+void lanes_freeze_device(struct lanes *lanes, const char *label, bool is_frozen);
 /* Ends the work's program as a terminal that hangs up does: SIGHUP, and SIGKILL a while later. */
 void lanes_hang_up(struct lanes *lanes, const struct agent_work *work);
 void lanes_end(struct lanes *lanes, uint64_t lease);

@@ -71,7 +71,9 @@ struct lanes {
     struct list_link fresh; /* lanes with new work */
     struct device_memory *device_memory;
     atomic_llong full_said_ns; /* last time the log said that the disk is full; 0: never */
-    atomic_bool is_frozen;     /* programs stand still; new jails begin so */
+    /* Programs stand still, and new jails begin so: of all devices, or of one by its place among
+     * the offers. */
+    atomic_bool is_frozen, is_device_frozen[1 + CONFIG_DEVICES_MAX];
     bool cpu_taken[DISCOVER_CPUS_MAX];
     bool restless;
     uint8_t piece[LANES_PIECE_BYTES]; /* scratch of lanes_visit_output */
@@ -79,6 +81,8 @@ struct lanes {
 
 /* Returns the number of the lane's device among the offers. */
 size_t lanes_device_of(const struct lane *lane);
+/* Returns true when the lane's programs stand still, by any rule. Any thread may ask. */
+bool lanes_is_frozen(const struct lane *lane);
 /* A lane's thread runs this: it does the lane's works, one after the other, until the lane is to
  * stop. `argument` is the lane. */
 void *lane_loop(void *argument);

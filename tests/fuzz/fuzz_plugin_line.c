@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     if (plugin_read_probe(line, size, &probe, &problem)) {
-        assert(probe.fp32 >= 0 && probe.bandwidth >= 0);
+        assert(probe.fp32 >= 0 && probe.bandwidth >= 0 && probe.gemm_fp32 >= 0);
     }
     if (plugin_read_figures(line, size, &figures, &problem)) {
         assert(figures.utilization <= 1 && figures.power_w >= -1);

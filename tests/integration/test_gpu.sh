@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The figures of GPUs and the owner's rule `gpu:`, with stand-ins for CUDA and NVML: status shows the figures; a device that others use, or that is
-# hot, is withheld alone and comes back; a lost one is told its owner; a watcher that ends or hangs is started again.
+# hot, is withheld alone, with its work standing still, and comes back; a lost one is told its owner; a watcher that ends or hangs is started again.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin gpu "$1" bourse-kernel bourse-kernel-fake
@@ -13,7 +13,7 @@ slots: 1
 price: 0.50
 memory: 128MiB
 disk: 64MiB
-gpu: {temperature: 85, power: 200, after: 1s, give_back: 1s}
+gpu: {temperature: 85, power: 200, after: 1s, give_back: 10s}
 devices:
   - {cuda: F100, name: card, price: 0.02, device_memory: 50%}
 END
@@ -98,11 +98,38 @@ has "$(cat agent-lab.log)" 'work on the device "card" is ended: 4.0 GiB'
 tell 9
 
 # ---------------------------------------------------------------- others use the first device
+kernels() { perl "$support/descendants.pl" "$lab" .bourse-kernel | awk -v watcher="$watcher" '$1 != watcher { print $1 }'; }
+stands() { # succeeds when the job's kernel has a process, and every one stands still
+    local pid states=
+    for pid in $(kernels); do states+=$(ps -o stat= -p "$pid" | cut -c1); done
+    [ -n "$states" ] && [ -z "${states//T/}" ]
+}
+kernel used endless '  arguments: []'
+sed -i '/^retries/d' used.yaml
+"$bourse" submit used.yaml -y </dev/null >submit.out 2>&1 || fail "submit: $(cat submit.out)"
+used=$("$bourse" ps last --quiet)
+until_true 60 says ', 1 running' || fail "the kernel does not run: $(cat status.txt submit.out)"
+tell 1
+until_true 60 stands || fail "the kernel goes on: $(cat agent-lab.log)"
+withheld card || fail "a card that others use is on offer: $(cat status.txt)"
+grep -qE 'withheld: .*\(process 1\) uses it; its work stands still' status.txt || fail "status does not say why: $(cat status.txt)"
+# They are gone before the card's work goes back: it went on where it stood.
+tell 2
+until_true 60 asked card || fail "the card does not come back: $(cat agent-lab.log)"
+! stands || fail "the kernel does not go on"
+says ', 1 running' || fail "work that stood still did not stay: $(cat status.txt)"
+# They stay: the work goes back to the market, and the other device earns on.
 tell 1
 until_true 60 withheld card || fail "a card that others use is on offer: $(cat status.txt)"
-grep -qE 'withheld: .*\(process 1\) uses it' status.txt || fail "status does not say why: $(cat status.txt)"
 asked lab || fail "the other device went, too"
+timeout 120 "$bourse" run -y --needs 'label = lab' --budget 1 -- true </dev/null >run.log 2>&1 || fail "the other device does not work: $(cat run.log)"
 until_true 60 says '(process 1) uses it; its work went back to the market' || fail "the steps are not made: $(cat status.txt)"
+asked lab || fail "the other device went, too"
+paid=$("$bourse" ps last --json)
+has "$paid" '"state":"done"'
+idle_card() { [ -z "$(kernels)" ]; }
+until_true 60 idle_card || fail "the kernel is still there"
+"$bourse" cancel "$used" >cancel.log 2>&1 || fail "cancel: $(cat cancel.log)"
 has "$(cat agent-lab.log)" 'the device "card" is withheld: '
 # The owner's pause and resume change nothing about that, and the answer names the device.
 "$bin/bourse-provider" pause --dir "$work/lab" --device card --json >pause.json

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Plug-ins through a whole market: the two examples of docs/plugins/ attach devices, their results are right and paid; an
 # operation that no plug-in has is explained; what a plug-in refuses is told its consumer; one that never ends is ended at the
-# limit; an agent whose plug-in is missing or broken says so and goes on without it.
+# limit; an agent whose plug-in is missing or broken says so and goes on without it. The broker challenges what plug-ins claim:
+# one that claims ten times its speed is found, and its ask is refused; an honest one trades on.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin plugin "$1" bourse-plugin bourse-audit vector-add
@@ -27,7 +28,7 @@ for name in lab sums loop; do
 done
 mkdir -m 755 plugins
 cp "$bin/vector-add" "$examples/checksum.py" "$work/plugins/"
-# One more plug-in, with an operation that never ends, and one that ends at once.
+# One more plug-in, with an operation that never ends, one that ends at once, and one that multiplies wrong.
 cat >plugins/endless <<'END'
 #!/bin/sh
 while read -r line; do
@@ -40,6 +41,7 @@ while read -r line; do
 done
 END
 printf '#!/bin/sh\nexit 3\n' >plugins/broken
+sed 's/sum(map(operator.mul, row, column))/1/' "$examples/checksum.py" >plugins/wrong
 chmod 755 plugins/*
 # The machine may have two cores only, and a device has one of its own: so each plug-in has an agent.
 config() { # AGENT PLUGIN NAME: the config of the agent, with one device beside its first
@@ -59,6 +61,9 @@ has "$(cat check.txt)" 'the plug-in of "adder" is example: vectors added on the 
 config lab missing adder
 ! checked || fail "a plug-in that is not there is taken"
 has "$(cat check.txt)" "plugins/missing: No such file or directory"
+config lab wrong adder
+! checked || fail "a plug-in that multiplies wrong is taken"
+has "$(cat check.txt)" "the plug-in's product is wrong: row 0, column 0 is 1, and should be"
 config lab broken adder
 ! checked || fail "a plug-in that ends is taken"
 has "$(cat check.txt)" 'the device "adder": the plug-in has ended with status 3 (asked to describe)'
@@ -122,4 +127,71 @@ has "$(cat submit.log)" '"Vector/Add" is no operation of a plug-in'
 # What is no operation of a plug-in never goes to the device.
 timeout 120 "$bourse" run --needs 'label = adder' --budget 0.1 --good-till 1s -y -- true </dev/null >run.log 2>&1 &&
     fail "a program ran on a device with a plug-in"
-echo "plug-ins: right and paid, wrong and told, endless and ended"
+# ---------------------------------------------------------------- claims
+for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
+for pid in "${started[@]}"; do ended "$pid" 60 || fail "an agent does not end"; done
+market_config 'heartbeat: 200ms' 'challenge: 2s'
+kill "$agent"
+ended "$agent" 60 || fail "the market's own agent does not end"
+# Without bourse-tensor, no core claims a speed: the plug-ins alone are challenged.
+mkdir programs
+cp "$bin/bourse-provider" "$bin/bourse-worker" "$bin/bourse-plugin" programs/
+start_challenged() { # AGENT DEVICE
+    programs/bourse-provider run --dir "$work/$1" >"agent-$1.log" 2>&1 &
+    agent_of=$!
+    started+=("$agent_of")
+    until_true 60 asked "$2" || fail "$2 is not on offer: $(cat "agent-$1.log")"
+}
+# Of the device of this label: one figure of its last challenge, or its price.
+challenge() { # LABEL KEY
+    "$bourse" devices --json --timeout 5s 2>/dev/null | perl -MJSON::PP -e '
+        my ($label, $key) = @ARGV;
+        my $all = eval { decode_json(join "", <STDIN>) } or exit;
+        for my $device (@{ $all->{devices} }) {
+            next if $device->{label} ne $label;
+            print $key eq "price" ? $device->{price_micro} // "none" : $device->{challenge}{$key};
+        }' "$@"
+}
+# This one answers when 2 Mflop/s would have brought the product. Its functions are those of checksum.py.
+{
+    printf '#!/usr/bin/python3\nimport array, json, operator, sys, time\n'
+    sed -n '/^def product_of/,/^    )$/p; /^def load/,/^    return numbers$/p; /^def multiply/,/^    return {"status": 0}$/p' "$examples/checksum.py"
+    cat <<'END'
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {}
+    if request["do"] == "describe":
+        answer = {"bourse": 1, "name": "boasts", "kind": "dsp", "vendor": "test", "model": "boaster",
+                  "operations": ["none"], "challenge": "gemm_fp32"}
+    elif request["do"] == "probe":
+        answer = {"gemm_fp32": 20e6}
+    elif request["do"] == "multiply":
+        until = time.monotonic() + 2 * request["side"] ** 3 / 2e6
+        answer = multiply(request)
+        time.sleep(max(0, until - time.monotonic()))
+    print(json.dumps(answer), flush=True)
+END
+} >plugins/boaster
+chmod 755 plugins/boaster
+config loop boaster boaster
+start_challenged loop boaster
+"$bourse" devices loop/boaster --json >boaster.json
+has "$(cat boaster.json)" '{"name":"challenge","value":"gemm_fp32"}'
+has "$(cat boaster.json)" '{"name":"gemm_fp32","value":20,"source":"declared"}'
+lowered() {
+    grep -qE 'the broker refused the ask: CHALLENGE: gemm_fp32: 20, limit [1-7]:' agent-loop.log &&
+        grep -qE '"boaster" showed [1-7] Mflop/s when the broker challenged its speed' agent-loop.log
+}
+until_true 120 lowered || fail "ten times the speed is believed: $("$bourse" devices --json; cat agent-loop.log)"
+kill "$agent_of"
+ended "$agent_of" 60 || fail "the agent does not end"
+# On a machine where others compute, an honest claim may be lowered first.
+config lab vector-add adder
+start_challenged lab adder
+found_right() { [ "$(challenge adder outcome)" = ok ]; }
+until_true 120 found_right || fail "an honest claim is not found right: $("$bourse" devices --json; cat agent-lab.log)"
+job paid "${adding[@]}" || fail "an honest plug-in does not trade on: $(cat submit.log submit.out)"
+"$bourse" ps "$id" >ps.txt
+grep -q ' adder ' ps.txt || fail "it ran elsewhere: $(cat ps.txt)"
+market_audit
+echo "plug-ins: right and paid, wrong and told, endless and ended; what they claim is challenged"

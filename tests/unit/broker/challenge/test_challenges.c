@@ -41,15 +41,18 @@ static void advertise(uint32_t provider, int64_t claim, bool is_simulated)
     apply(&given);
 }
 
-/* Offers a device for kernels. An agent that answers for it says `challenge`. */
-static void advertise_kernels(bool is_answered)
+/* Offers a device that is no core, as this word and its text say. An agent that answers for the
+ * device says `challenge`. */
+static void advertise_attached(const char *word, const char *text, bool is_answered)
 {
-    static const struct attribute attributes[] = {
-        {.name = "api", .is_text = true, .text = "cuda"},
+    struct attribute attributes[] = {
+        {.name = "", .is_text = true},
         {.name = "challenge", .is_text = true, .text = "gemm_fp32"},
         {.name = "gemm_fp32", .number = CLAIM},
         {.name = "kind", .is_text = true, .text = "gpu"},
     };
+    (void)snprintf(attributes[0].name, sizeof attributes[0].name, "%s", word);
+    (void)snprintf(attributes[0].text, sizeof attributes[0].text, "%s", text);
     const struct attribute older[] = {attributes[0], attributes[2], attributes[3]};
     device = (struct id128){{PROVIDER}};
     const struct exchange_device offered = {.device = device,
@@ -203,6 +206,25 @@ static struct outgoing *answer(struct outgoing *challenge, int64_t took_ns, bool
     return reply;
 }
 
+/* Says that the challenge cannot be computed now, and destroys it. */
+static struct outgoing *decline(struct outgoing *challenge)
+{
+    ProtobufCMessage *decoded = NULL;
+    ck_assert_ptr_nonnull(challenge);
+    ck_assert_int_eq(
+        codec_decode(MESSAGE_CHALLENGE, challenge->body, challenge->length, &decoded, NULL),
+        CODEC_OK);
+    const Bourse__V1__Challenge *said = (const void *)decoded;
+    Bourse__V1__ChallengeReady body = BOURSE__V1__CHALLENGE_READY__INIT;
+    body.has_device = body.has_seed = true;
+    body.device = said->device;
+    body.seed = said->seed;
+    struct outgoing *reply = ready(&body);
+    codec_free(&decoded);
+    outgoing_destroy(&challenge);
+    return reply;
+}
+
 /* Goes through a whole challenge. */
 static void play(int64_t took_ns, bool is_right)
 {
@@ -307,6 +329,29 @@ START_TEST(silence_counts_while_the_agent_is_connected)
 }
 END_TEST
 
+START_TEST(who_always_declines_does_not_answer)
+{
+    ck_assert_ptr_null(begin_ready());
+    for (int times = 0; times < 2; times++) {
+        for (int i = 0; i < CHALLENGE_DECLINED_MOST; i++) {
+            ck_assert_ptr_null(decline(await(2 * DAY)));
+        }
+        ck_assert_int_eq(fact()->outcome, CHALLENGE_NONE);
+        if (times == 0) { /* an answer forgets what was declined before */
+            play(TOO_LATE_NS, true);
+        }
+    }
+    ck_assert_ptr_null(decline(await(2 * DAY)));
+    ck_assert_int_eq(fact()->outcome, CHALLENGE_UNANSWERED);
+    ck_assert_int_eq(refusal_of_ask(), REJECT_NONE);
+    for (int i = 0; i <= CHALLENGE_DECLINED_MOST; i++) {
+        /* The tiny one is computed, and the one that counts is not. */
+        ck_assert_ptr_null(decline(answer(await(2 * DAY), TRIP_NS, true)));
+    }
+    ck_assert_int_eq(refusal_of_ask(), REJECT_CHALLENGE);
+}
+END_TEST
+
 START_TEST(a_lost_connection_counts_for_nothing)
 {
     for (int way = 0; way < 3; way++) {
@@ -388,14 +433,14 @@ START_TEST(a_second_message_answers_the_first)
 }
 END_TEST
 
-START_TEST(a_device_for_kernels_is_challenged_where_its_agent_answers)
+static void challenge_attached(const char *word, const char *text)
 {
     ck_assert_ptr_null(begin_ready());
-    advertise_kernels(false);
+    advertise_attached(word, text, false);
     place_ask(PROVIDER);
     ck_assert_ptr_null(await(2 * DAY));
     ck_assert_ptr_null(fact());
-    advertise_kernels(true);
+    advertise_attached(word, text, true);
     place_ask(PROVIDER);
     struct outgoing *outgoing = await(2 * CHALLENGE_SOON_NS);
     ck_assert_ptr_nonnull(outgoing);
@@ -405,14 +450,26 @@ START_TEST(a_device_for_kernels_is_challenged_where_its_agent_answers)
     ck_assert_ptr_nonnull(fact());
     ck_assert_int_eq(fact()->outcome, CHALLENGE_OK);
 }
+
+START_TEST(a_device_for_kernels_is_challenged_where_its_agent_answers)
+{
+    challenge_attached("api", "cuda");
+}
+END_TEST
+
+START_TEST(a_plugins_device_is_challenged_where_the_plugin_multiplies)
+{
+    challenge_attached("executor", "plugin");
+}
 END_TEST
 
 SUITE("challenges", begin, finish, TEST(an_answer_in_time_is_noted_and_nothing_else_happens),
       TEST(the_way_there_and_back_is_taken_off),
       TEST(three_slow_answers_take_the_ask_until_the_claim_is_lower),
       TEST(wrong_answers_close_the_ask), TEST(silence_counts_while_the_agent_is_connected),
-      TEST(a_lost_connection_counts_for_nothing), TEST(a_device_that_is_let_is_not_challenged),
-      TEST(what_began_before_a_lease_is_not_judged),
+      TEST(who_always_declines_does_not_answer), TEST(a_lost_connection_counts_for_nothing),
+      TEST(a_device_that_is_let_is_not_challenged), TEST(what_began_before_a_lease_is_not_judged),
       TEST(simulated_devices_and_silent_agents_are_not_challenged),
       TEST(a_market_without_challenges_sends_none), TEST(a_second_message_answers_the_first),
-      TEST(a_device_for_kernels_is_challenged_where_its_agent_answers))
+      TEST(a_device_for_kernels_is_challenged_where_its_agent_answers),
+      TEST(a_plugins_device_is_challenged_where_the_plugin_multiplies))

@@ -25,6 +25,10 @@ START_TEST(requests_are_lines_of_json)
                                  "[\"a.bin\",\"\\\"\\n\",\"gr\\u00F6\\u00DFe\"]}\n";
     ck_assert_uint_eq(length, strlen(wanted));
     ck_assert(memcmp(line, wanted, length) == 0);
+    length = plugin_write_multiply(2048, line);
+    ck_assert_str_eq(line, "{\"bourse\":1,\"do\":\"multiply\",\"side\":2048,\"left\":\"left.f32\","
+                           "\"right\":\"right.f32\",\"product\":\"product.f32\"}\n");
+    ck_assert_uint_eq(length, strlen(line));
 }
 END_TEST
 
@@ -58,6 +62,33 @@ START_TEST(a_description_is_read)
 }
 END_TEST
 
+START_TEST(a_plugin_says_whether_it_can_be_challenged)
+{
+    static const struct {
+        const char *text;
+        bool multiplies;
+    } said[] = {
+        {BEGIN "\"operations\":[\"fft\"]}", false},
+        {BEGIN "\"operations\":[\"fft\"],\"challenge\":null}", false},
+        {BEGIN "\"operations\":[\"fft\"],\"challenge\":\"gemm_fp32\"}", true},
+        /* A later version may know more than this one. */
+        {BEGIN "\"operations\":[\"fft\"],\"challenge\":\"gemm_bf16\"}", false},
+    };
+    static const char speed[] = "{\"fp32\":null,\"gemm_fp32\":7.5e9}";
+    struct plugin_description description;
+    struct plugin_probe probe;
+    struct problem problem;
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        ck_assert_msg(
+            plugin_read_description(said[i].text, strlen(said[i].text), &description, &problem),
+            "%s", problem.text);
+        ck_assert(description.multiplies == said[i].multiplies);
+    }
+    ck_assert(plugin_read_probe(speed, strlen(speed), &probe, &problem));
+    ck_assert(probe.gemm_fp32 == INT64_C(7500000000) && probe.fp32 == 0);
+}
+END_TEST
+
 START_TEST(a_wrong_description_says_what_is_wrong)
 {
     static const struct {
@@ -83,6 +114,7 @@ START_TEST(a_wrong_description_says_what_is_wrong)
          "kind \"tpu-edge\" is none of the market's"},
         {BEGIN "\"memory\":\"8G\"}", "\"memory\" is no number"},
         {BEGIN "\"memory\":1e300}", "\"memory\" is no number"},
+        {BEGIN "\"challenge\":[\"gemm_fp32\"]}", "\"challenge\" is no text, as in \"gemm_fp32\""},
         {BEGIN "\"operations\":[]}", "\"operations\" are no list of 1 to 32 names"},
         {BEGIN "\"operations\":[\"a b\"]}", "\"operations\" is no word"},
         {BEGIN "\"operations\":[\"--look\"]}", "\"operations\" is no word"},
@@ -199,6 +231,7 @@ END_TEST
 
 SUITE("plugin_line", NULL, NULL, TEST(requests_are_lines_of_json),
       TEST(a_request_that_cannot_be_written_says_why), TEST(a_description_is_read),
+      TEST(a_plugin_says_whether_it_can_be_challenged),
       TEST(a_wrong_description_says_what_is_wrong), TEST(figures_may_be_unknown),
       TEST(a_result_has_a_status_and_perhaps_a_text),
       TEST(a_device_that_failed_is_told_in_place_of_any_answer),

@@ -94,6 +94,40 @@ START_TEST(a_device_is_offered_as_its_plugin_says)
 }
 END_TEST
 
+static bool read_of(const char *challenge, const char *probe, struct plugin_device *device,
+                    struct problem *problem)
+{
+    char text[512];
+    (void)snprintf(text, sizeof text,
+                   "{\"bourse\":1,\"name\":\"An FPGA\",\"kind\":\"fpga\",\"vendor\":\"acme\","
+                   "\"model\":\"x-1\",\"operations\":[\"fft\"]%s}\n%s\n{}\n",
+                   challenge, probe);
+    return plugin_device_read(text, strlen(text), device, problem);
+}
+
+START_TEST(a_claim_can_be_challenged_where_the_plugin_multiplies)
+{
+    static const char multiplies[] = ",\"challenge\":\"gemm_fp32\"";
+    static const char speed[] = "{\"gemm_fp32\":7654321000}";
+    struct problem problem = {""};
+    struct plugin_device *device = &machine.plugins.items[0];
+    attach("a", "/opt/a", NULL);
+    attach("b", "/opt/b", "/dev/b0");
+    ck_assert_msg(read_of(multiplies, speed, device, &problem), "%s", problem.text);
+    ck_assert_msg(read_of("", speed, device + 1, &problem), "%s", problem.text);
+    ck_assert_msg(offer(TWO, &problem), "%s", problem.text);
+    ck_assert_int_eq(attribute(1, "gemm_fp32")->number, 7654);
+    ck_assert_str_eq(attribute(1, "challenge")->text, "gemm_fp32");
+    ck_assert_ptr_null(attribute(1, "measured"));
+    ck_assert_int_eq(attribute(2, "gemm_fp32")->number, 7654); /* claimed, and no more */
+    ck_assert_ptr_null(attribute(2, "challenge"));
+    ck_assert(!read_of(multiplies, "{\"gemm_fp32\":999999}", device, &problem));
+    ck_assert_str_eq(problem.text,
+                     "the plug-in lets its \"gemm_fp32\" be challenged, and its probe "
+                     "tells no such figure of 1e6 or more");
+}
+END_TEST
+
 START_TEST(a_device_whose_plugin_cannot_be_used_is_left_out)
 {
     struct problem problem = {""};
@@ -189,6 +223,7 @@ START_TEST(less_than_three_lines_are_no_answers)
 END_TEST
 
 SUITE("plugin_device", begin, NULL, TEST(a_device_is_offered_as_its_plugin_says),
+      TEST(a_claim_can_be_challenged_where_the_plugin_multiplies),
       TEST(a_device_whose_plugin_cannot_be_used_is_left_out),
       TEST(another_plugin_waits_for_a_restart), TEST(a_wrong_entry_is_refused_with_its_line),
       TEST(there_are_as_many_as_the_machine_keeps), TEST(what_is_missing_of_a_program_is_said),

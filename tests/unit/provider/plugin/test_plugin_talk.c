@@ -1,4 +1,5 @@
 /* The tests talk with a plug-in that may be late, silent, dead or talkative. */
+#include "provider/plugin/plugin_product.h"
 #include "provider/plugin/session.h"
 
 #include "tests/support/suite.h"
@@ -153,7 +154,73 @@ START_TEST(a_plugin_that_has_ended_is_started_anew)
 }
 END_TEST
 
+/* Writes a plug-in that multiplies, in Perl. It adds `first` to the first sum, and writes the file
+ * `product`. */
+static void write_multiplier(const char *first, const char *product)
+{
+    char text[2048];
+    (void)snprintf(
+        text, sizeof text,
+        "exec perl -e '\n"
+        "sub load { local $/; open my $file, \"<:raw\", $_[0] or die; [unpack \"f*\", <$file>] }\n"
+        "$| = 1;\n"
+        "while (my $line = <STDIN>) {\n"
+        "    if ($line =~ /describe/) {\n"
+        "        print "
+        "q({\"bourse\":1,\"name\":\"a\",\"kind\":\"dsp\",\"vendor\":\"b\",\"model\":\"c\",\n"
+        "\"operations\":[\"fft\"],\"challenge\":\"gemm_fp32\"}) =~ tr/\\n//dr, \"\\n\";\n"
+        "        next;\n"
+        "    }\n"
+        "    my ($n) = $line =~ /\"side\":(\\d+)/;\n"
+        "    my ($left, $right) = (load(\"left.f32\"), load(\"right.f32\"));\n"
+        "    my @sums = (0) x ($n * $n);\n"
+        "    for my $place (0 .. $n * $n * $n - 1) {\n"
+        "        my ($i, $k, $j) = (int($place / $n / $n), $place / $n %% $n, $place %% $n);\n"
+        "        $sums[$i * $n + $j] += $left->[$i * $n + $k] * $right->[$k * $n + $j];\n"
+        "    }\n"
+        "    $sums[0] += %s;\n"
+        "    open my $file, \">:raw\", \"%s\" or die;\n"
+        "    print $file pack \"f*\", @sums;\n"
+        "    close $file;\n"
+        "    print \"{\\\"status\\\":0}\\n\";\n"
+        "}'",
+        first, product);
+    write_script(text);
+}
+
+START_TEST(a_product_is_taken_when_every_sum_is_right)
+{
+    struct session session = {.program = script};
+    char folder[] = "/tmp/bourse-product-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+    write_multiplier("0", PLUGIN_PRODUCT);
+    ck_assert_msg(plugin_product_try(&session, &problem), "%s", problem.text);
+    const pid_t pid = session.talk.pid;
+    ck_assert(plugin_product_try(&session, &problem));
+    ck_assert_int_eq(session.talk.pid, pid); /* one process for all products */
+    session_end(&session);
+    write_multiplier("1", PLUGIN_PRODUCT);
+    ck_assert(!plugin_product_try(&session, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "the plug-in's product is wrong: row 0, column 0"));
+    session_end(&session);
+    write_multiplier("0", "other.f32");
+    ck_assert(!plugin_product_try(&session, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "product.f32 is no file of 16384 bytes"));
+    session_end(&session);
+    write_script("while read -r request; do case $request in\n" DESCRIBES
+                 "*) echo '{\"status\":0}';; esac; done");
+    ck_assert(!plugin_product_try(&session, &problem));
+    ck_assert_str_eq(problem.text, "the plug-in has no challenge \"gemm_fp32\" any more");
+    session_end(&session);
+    ck_assert_int_eq(unlink("other.f32"), 0);
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_int_eq(rmdir(folder), 0); /* nothing else was left in it */
+}
+END_TEST
+
 SUITE("plugin_talk", begin, end, TEST(each_request_has_its_answer),
       TEST(an_answer_that_is_late_ends_the_plugin), TEST(half_a_line_is_no_answer),
       TEST(a_plugin_that_ends_is_told_by_its_end), TEST(more_than_was_asked_ends_the_plugin),
-      TEST(a_program_that_cannot_start_says_why), TEST(a_plugin_that_has_ended_is_started_anew))
+      TEST(a_program_that_cannot_start_says_why), TEST(a_plugin_that_has_ended_is_started_anew),
+      TEST(a_product_is_taken_when_every_sum_is_right))

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The contents of a subtask as bytes: the hash and the name of each file. */
+/* What a subtask opens, as bytes: the model's name, and the hash and the name of each file. */
 struct key {
     uint8_t *bytes; /* NULL: there is none, and nothing equals it */
     size_t size;
@@ -80,7 +80,7 @@ static enum operation_status status_of(enum onnx_engine_status status)
 /* Writes down the contents. Without that of the model there is no key. */
 static struct key key_of(const struct onnx_serve_run *run, const char *model)
 {
-    size_t size = 0;
+    size_t size = strlen(model) + 1;
     bool has_model = false;
     for (size_t i = 0; i < run->content_count; i++) {
         size += sizeof(struct hash32) + strlen(run->contents[i].name) + 1;
@@ -88,6 +88,10 @@ static struct key key_of(const struct onnx_serve_run *run, const char *model)
     }
     struct key key = {has_model ? malloc(size) : NULL, size};
     uint8_t *at = key.bytes;
+    if (at != NULL) {
+        memcpy(at, model, strlen(model) + 1);
+        at += strlen(model) + 1;
+    }
     for (size_t i = 0; at != NULL && i < run->content_count; i++) {
         const size_t length = strlen(run->contents[i].name) + 1;
         memcpy(at, run->contents[i].hash.bytes, sizeof(struct hash32));
@@ -202,6 +206,17 @@ static bool are_known(struct onnx_engine_ports ports, const struct onnx_words_fi
     return true;
 }
 
+/* Returns the open file of an input, or -1 when the input is in the folder. */
+static int given_file(const struct onnx_serve_run *run, struct onnx_span name)
+{
+    for (size_t i = 0; i < run->given_count; i++) {
+        if (onnx_span_is(name, run->given[i].name)) {
+            return run->given[i].file;
+        }
+    }
+    return -1;
+}
+
 static bool read_inputs(const struct onnx_serve_run *run, const struct onnx_words *words,
                         struct onnx_engine_ports ports, struct onnx_array *inputs,
                         struct problem *problem)
@@ -215,7 +230,8 @@ static bool read_inputs(const struct onnx_serve_run *run, const struct onnx_word
                         port->name);
             return false;
         }
-        if (!onnx_file_read(run->folder, file, words, &inputs[i], problem) ||
+        const struct onnx_file_place place = {run->folder, given_file(run, file->file)};
+        if (!onnx_file_read(&place, file, words, &inputs[i], problem) ||
             !onnx_engine_fit(port, &inputs[i], problem)) {
             return false;
         }

@@ -41,9 +41,20 @@ static bool is_given(const struct run *run, const char *name)
     return found;
 }
 
+/* Returns true for the file whose lines are prompts: each run reads it. */
+static bool has_prompts(const struct run *run, const char *name)
+{
+    bool found = false;
+    for (size_t i = 1; i + 1 < run->arguments.count && !found; i += 2) {
+        found = strcmp(run->arguments.items[i], "-f") == 0 &&
+                strcmp(run->arguments.items[i + 1], name) == 0;
+    }
+    return found;
+}
+
 bool program_keeps_model(const struct run *run, const char *name)
 {
-    return is_prompt(run) || !is_given(run, name);
+    return is_prompt(run) ? !has_prompts(run, name) : !is_given(run, name);
 }
 
 /* Maps the arrays that the run reads in place. A mapped file costs the same whatever its size, and

@@ -1,6 +1,7 @@
 #include "provider/onnx/onnx_serve.h"
 
 #include "provider/onnx/generate/generate.h"
+#include "provider/onnx/generate/prompts.h"
 #include "provider/onnx/onnx_file.h"
 
 #include <stdio.h>
@@ -341,6 +342,69 @@ static void say_speed(const struct generate_result *result)
                   (double)result->decode_ns / 1e9);
 }
 
+static void say_speed_of_all(const struct generate_speed *speed, size_t count)
+{
+    if (speed->lacks != NULL) {
+        (void)fprintf(stderr,
+                      "the prompts run one after another: the model takes one at a time, "
+                      "because %s\n",
+                      speed->lacks);
+    }
+    (void)fprintf(stderr,
+                  "%zu prompts, at most %zu at a time: %zu of their tokens in %.3f s, then %zu "
+                  "tokens in %.3f s\n",
+                  count, speed->rows, speed->prompt_tokens, (double)speed->prefill_ns / 1e9,
+                  speed->decode_tokens, (double)speed->decode_ns / 1e9);
+}
+
+static bool list_prompts(const struct onnx_serve_run *run, const struct generate_words *words,
+                         struct prompts *ret_prompts, struct problem *ret_problem)
+{
+    struct onnx_file file = {.bytes = NULL};
+    if (words->file != NULL && !onnx_file_map(run->folder, words->file, &file, ret_problem)) {
+        return false;
+    }
+    bool good = file.size <= GENERATE_FILE_BYTES;
+    if (!good) {
+        problem_set(ret_problem, "%.200s has more than %d bytes", words->file,
+                    (int)GENERATE_FILE_BYTES);
+    }
+    const char *text = file.bytes != NULL ? (const char *)file.bytes : "";
+    good = good && prompts_list(words, text, file.size, ret_prompts, ret_problem);
+    onnx_file_unmap(&file);
+    return good;
+}
+
+/* Makes the texts of several prompts. */
+static enum operation_status run_texts(const struct onnx_serve_run *run,
+                                       const struct generate_run *text, struct problem *ret_problem)
+{
+    struct prompts prompts;
+    struct generate_speed speed;
+    if (!list_prompts(run, text->words, &prompts, ret_problem)) {
+        return OPERATION_FAILED;
+    }
+    const struct generate_many many = {(const char *const *)prompts.items, prompts.count,
+                                       text->words->rows};
+    struct generate_result *results = calloc(prompts.count, sizeof *results);
+    enum operation_status status = OPERATION_MEMORY;
+    if (results == NULL) {
+        problem_set(ret_problem, "there is not enough memory");
+    } else {
+        status = status_of(generate_texts(text, &many, results, &speed, ret_problem));
+    }
+    if (status == OPERATION_OK) {
+        status = generate_write_many(run->folder, text, &many, results, &speed, ret_problem);
+        say_speed_of_all(&speed, prompts.count);
+    }
+    for (size_t i = 0; results != NULL && i < prompts.count; i++) {
+        generate_result_fini(&results[i]);
+    }
+    free(results);
+    prompts_fini(&prompts);
+    return status;
+}
+
 static enum operation_status run_prompt(struct onnx_serve *serve, const struct onnx_serve_run *run,
                                         struct problem *ret_problem)
 {
@@ -361,6 +425,9 @@ static enum operation_status run_prompt(struct onnx_serve *serve, const struct o
                                       .tokenizer = serve->tokenizer,
                                       .words = &words,
                                       .live = run->live};
+    if (generate_words_are_many(&words)) {
+        return run_texts(run, &text, ret_problem);
+    }
     status = status_of(generate_text(&text, &result, ret_problem));
     if (status == OPERATION_OK) {
         status = generate_write(run->folder, &text, &result, ret_problem);

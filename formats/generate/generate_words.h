@@ -17,8 +17,8 @@
  *     -e TOKEN        a token's number that ends the text, beside the special tokens
  *
  * Each text has a seed of its own, which is SEED, so that it is the one that its prompt alone would
- * become. The subtask leaves the files below. The consumer, the agent and the computing program share this
- * one reader. Pure. */
+ * become. The subtask leaves the files below. The consumer, the agent and the computing program
+ * share this one reader. Pure. */
 #ifndef BOURSE_FORMATS_GENERATE_GENERATE_WORDS_H
 #define BOURSE_FORMATS_GENERATE_GENERATE_WORDS_H
 
@@ -52,8 +52,8 @@ struct generate_words { /* points into the words */
     const char *model, *tokenizer;
     const char *prompts[GENERATE_PROMPTS_MOST];
     size_t prompt_count;
-    const char
-        *file;     /* of prompts, which the only item of `prompts` is the template for; or NULL */
+    /* A file of prompts, which the only item of `prompts` is the template for; NULL: none. */
+    const char *file;
     uint32_t rows; /* 1 .. GENERATE_ROWS_MOST */
     bool has_rows;
     uint32_t tokens_most;

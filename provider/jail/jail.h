@@ -284,9 +284,9 @@ struct jail_reply {
     bool jail_ended;
 };
 
-/* Returns true when the jail's bourse-tensor or bourse-onnx may map the file. Only root and our own user may be
- * able to change the file, and both could change the agent as well. Nothing in the jail may be able
- * to change it, neither through the mapping nor by opening the descriptor again. */
+/* Returns true when the jail's bourse-tensor or bourse-onnx may map the file. Only root and our own
+ * user may be able to change the file, and both could change the agent as well. Nothing in the jail
+ * may be able to change it, neither through the mapping nor by opening the descriptor again. */
 enum { JAIL_MAPPED_MAX = 3 };    /* mapped inputs of a request */
 enum { JAIL_CONTENTS_MAX = 64 }; /* inputs of a request whose content the resident is told */
 bool jail_may_map(const struct jail *jail, int fd);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a subtask opens, as bytes: the model's name, and the hash and the name of each file. */
+/* The bytes name what a subtask opens: the model's name, and the hash and the name of each file. */
 struct key {
     uint8_t *bytes; /* NULL: there is none, and nothing equals it */
     size_t size;

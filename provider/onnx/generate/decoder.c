@@ -275,7 +275,7 @@ const char *decoder_lacks_rows(const struct decoder *decoder)
     return are_free ? NULL : "its first dim is always 1";
 }
 
-/* Where a row of the new group comes from. */
+/* A row of the new group comes from this one. */
 struct row_source {
     const struct decoder *decoder;
     size_t row;

@@ -162,8 +162,8 @@ static enum onnx_engine_status choose(struct making *making, const float *logits
     return ONNX_ENGINE_OK;
 }
 
-enum onnx_engine_status making_take(struct making *making, const float *logits, size_t count,
-                                    bool *ret_is_over)
+enum onnx_engine_status generate_making_take(struct making *making, const float *logits,
+                                             size_t count, bool *ret_is_over)
 {
     const struct generate_words *words = making->run->words;
     struct generate_result *result = making->result;
@@ -193,7 +193,7 @@ enum onnx_engine_status making_take(struct making *making, const float *logits, 
     return ONNX_ENGINE_OK;
 }
 
-void making_end(struct making *making)
+void generate_making_end(struct making *making)
 {
     if (making->is_labelled) {
         show_lines(making, true);
@@ -202,7 +202,7 @@ void making_end(struct making *making)
     }
 }
 
-enum onnx_engine_status making_begin(struct making *making)
+enum onnx_engine_status generate_making_begin(struct making *making)
 {
     const struct generate_words *words = making->run->words;
     struct generate_result *result = making->result;
@@ -220,8 +220,8 @@ enum onnx_engine_status making_begin(struct making *making)
     return ONNX_ENGINE_OK;
 }
 
-enum onnx_engine_status making_prefill(struct making *making, struct decoder *decoder,
-                                       const float **ret_logits, size_t *ret_count)
+enum onnx_engine_status generate_making_prefill(struct making *making, struct decoder *decoder,
+                                                const float **ret_logits, size_t *ret_count)
 {
     struct generate_result *result = making->result;
     const int64_t begin_ns = generate_now_ns(CLOCK_MONOTONIC);
@@ -242,7 +242,7 @@ static enum onnx_engine_status make_tokens(struct making *making, struct decoder
     struct generate_result *result = making->result;
     for (;;) {
         bool is_over = false;
-        enum onnx_engine_status status = making_take(making, logits, count, &is_over);
+        enum onnx_engine_status status = generate_making_take(making, logits, count, &is_over);
         if (status != ONNX_ENGINE_OK || is_over) {
             return status;
         }
@@ -260,11 +260,11 @@ static enum onnx_engine_status make_text(struct making *making, struct decoder *
     struct generate_result *result = making->result;
     const float *logits = NULL;
     size_t count = 0;
-    enum onnx_engine_status status = making_begin(making);
+    enum onnx_engine_status status = generate_making_begin(making);
     if (status != ONNX_ENGINE_OK) {
         return status;
     }
-    status = making_prefill(making, decoder, &logits, &count);
+    status = generate_making_prefill(making, decoder, &logits, &count);
     const int64_t begin_ns = generate_now_ns(CLOCK_MONOTONIC);
     const int64_t begin_cpu_ns = generate_now_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (status == ONNX_ENGINE_OK) {
@@ -272,7 +272,7 @@ static enum onnx_engine_status make_text(struct making *making, struct decoder *
     }
     result->decode_ns = generate_now_ns(CLOCK_MONOTONIC) - begin_ns;
     result->decode_cpu_ns = generate_now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_cpu_ns;
-    making_end(making);
+    generate_making_end(making);
     return status;
 }
 

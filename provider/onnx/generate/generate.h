@@ -54,7 +54,7 @@ struct generate_many {
     size_t rows; /* texts that take a step together at most; 1 .. GENERATE_ROWS_MOST */
 };
 
-/* How long all texts of a run took. */
+/* The struct tells how long all texts of a run took. */
 struct generate_speed {
     size_t prompt_tokens, decode_tokens;
     int64_t prefill_ns, decode_ns, prefill_cpu_ns, decode_cpu_ns;

@@ -26,16 +26,16 @@ struct making {
 };
 
 /* Cuts the prompt into tokens, and makes room for the text. */
-enum onnx_engine_status making_begin(struct making *making);
+enum onnx_engine_status generate_making_begin(struct making *making);
 /* Chooses the next token by the logits and adds its text. *ret_is_over says that the text has
  * ended; otherwise the token at the end of result->tokens goes into the next step. */
-enum onnx_engine_status making_take(struct making *making, const float *logits, size_t count,
-                                    bool *ret_is_over);
-/* Shows what of the text nobody has seen yet. The text has ended. */
-void making_end(struct making *making);
+enum onnx_engine_status generate_making_take(struct making *making, const float *logits,
+                                             size_t count, bool *ret_is_over);
+/* Shows the rest of a text that has ended. */
+void generate_making_end(struct making *making);
 /* Runs the prompt as the decoder's first step, and notes the time that it took. */
-enum onnx_engine_status making_prefill(struct making *making, struct decoder *decoder,
-                                       const float **ret_logits, size_t *ret_count);
+enum onnx_engine_status generate_making_prefill(struct making *making, struct decoder *decoder,
+                                                const float **ret_logits, size_t *ret_count);
 
 int64_t generate_now_ns(clockid_t clock);
 

@@ -37,18 +37,18 @@ static enum onnx_engine_status begin_next(struct many *many, struct change *chan
     if (decoder == NULL) {
         return ONNX_ENGINE_MODEL;
     }
-    enum onnx_engine_status status = making_begin(making);
+    enum onnx_engine_status status = generate_making_begin(making);
     if (status == ONNX_ENGINE_OK) {
-        status = making_prefill(making, decoder, &logits, &count);
+        status = generate_making_prefill(making, decoder, &logits, &count);
     }
     if (status == ONNX_ENGINE_OK) {
         many->speed->prompt_tokens += making->result->prompt_count;
         many->speed->prefill_ns += making->result->prefill_ns;
         many->speed->prefill_cpu_ns += making->result->prefill_cpu_ns;
-        status = making_take(making, logits, count, &is_over);
+        status = generate_making_take(making, logits, count, &is_over);
     }
     if (status != ONNX_ENGINE_OK || is_over) {
-        making_end(making);
+        generate_making_end(making);
         decoder_destroy(&decoder);
     } else {
         many->rows[many->row_count++] = many->next;
@@ -103,9 +103,9 @@ static enum onnx_engine_status step_rows(struct many *many, struct change *ret_c
         bool is_over = true;
         making->result->decode_steps++;
         many->speed->decode_tokens++;
-        status = making_take(making, logits + row * count, count, &is_over);
+        status = generate_making_take(making, logits + row * count, count, &is_over);
         if (is_over) {
-            making_end(making);
+            generate_making_end(making);
         } else {
             ret_change->stay[ret_change->stay_count++] = row;
         }

@@ -1,5 +1,5 @@
-/* provider/onnx/generate/prompts.h lists the prompts of a run of a language model: those of the
- * words, or a line of a file each. */
+/* provider/onnx/generate/prompts.h makes the list of the prompts of a run of a language model. The
+ * prompts stand in the words, or in the lines of a file. */
 #ifndef BOURSE_PROVIDER_ONNX_GENERATE_PROMPTS_H
 #define BOURSE_PROVIDER_ONNX_GENERATE_PROMPTS_H
 

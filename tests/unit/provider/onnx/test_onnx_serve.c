@@ -160,7 +160,7 @@ START_TEST(a_model_stays_open_while_its_files_are_the_same)
 }
 END_TEST
 
-/* Both files are told in each run, and only the word says which of them is the model. */
+/* A run is told of both files, and only its first word says which of them is the model. */
 START_TEST(another_model_among_the_same_files_is_opened)
 {
     static const struct operation_content contents[2] = {{.name = "m.onnx"}, {.name = "n.onnx"}};
@@ -172,7 +172,7 @@ START_TEST(another_model_among_the_same_files_is_opened)
 }
 END_TEST
 
-/* As in a jail: the array comes as an open file, and the open model's own file is not there. */
+/* The array comes as an open file, as in a jail, and the open model's own file is not there. */
 START_TEST(an_open_model_needs_its_arrays_alone)
 {
     static const char *const words[] = {"m.onnx", "-i", "x=b.npy", "-o", "y=y.npy"};

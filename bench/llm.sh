@@ -5,7 +5,8 @@
 # Both run in turns on one thread, each with one prompt after another. The first job and the first prompt of each warm up: the
 # model is stored, sent and opened. Each figure is a median of rounds, in tokens per second: of the prompt (prefill), of its text
 # (decode), and of whole jobs by the wall clock, from the command to its end;
-# the ratio is that of one round. `together` is decode of so many prompts that share the steps of one subtask. `cpu_ratio` compares the processor time of decode, which other load on the machine changes less.
+# the ratio is that of one round. `together` is decode of 48 prompts in one subtask, so many of
+# which share a step. `cpu_ratio` compares the processor time of decode, which other load on the machine changes less.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=bench/figures.sh
@@ -56,10 +57,8 @@ field() { # PART FIELD: of the speed.json of the job's prompts, but of the first
 }
 for ((i = 0; i <= prompts; i++)); do echo "$prompt"; done >prompts.txt
 declare -A together
-for batch in ${batches//,/ }; do
-    for ((i = 0; i < batch; i++)); do echo "$prompt"; done >"together-$batch.txt"
-    together[$batch]=''
-done
+for ((i = 0; i < 48; i++)); do echo "$prompt"; done >together.txt
+for batch in ${batches//,/ }; do together[$batch]=''; done
 ratios_cpu='' market_prefill='' market_decode='' direct_prefill='' direct_decode='' ratios='' walls=''
 for round in $(seq 0 "$rounds"); do
     rm -rf last
@@ -69,7 +68,7 @@ for round in $(seq 0 "$rounds"); do
     wall=$(($(now) - before))
     for batch in ${batches//,/ }; do
         rm -rf many
-        bourse run -y -q decoder.onnx --prompts "together-$batch.txt" --batch "$batch" --max-tokens "$tokens" -o many </dev/null >out 2>err ||
+        bourse run -y -q decoder.onnx --prompts together.txt --batch "$batch" --max-tokens "$tokens" -o many </dev/null >out 2>err ||
             { cat out err >&2; exit 1; }
         [ "$round" -eq 0 ] || together[$batch]+=" $(grep -o '"decode": {[^}]*}' many/speed.json | grep -oE '"tokens_per_s": [0-9.e+-]+' | cut -d' ' -f2)"
     done

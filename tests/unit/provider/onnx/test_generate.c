@@ -353,9 +353,9 @@ static void expect_same_as_alone(struct generate_words words, size_t rows)
 
 START_TEST(texts_that_share_steps_are_those_of_their_prompts_alone)
 {
-    static const size_t rows[] = {1, 2, 3, MANY, GENERATE_ROWS_MOST};
-    struct generate_words greedy = words_of(10, 0, 1);
-    struct generate_words drawn = words_of(10, 900, 3);
+    static const size_t rows[] = {1, 3, GENERATE_ROWS_MOST};
+    struct generate_words greedy = words_of(7, 0, 1);
+    struct generate_words drawn = words_of(7, 900, 3);
     struct generate_result first = make_text(&greedy, -1);
     greedy.stops[0] = first.tokens[4]; /* some end earlier than others */
     greedy.stop_count = 1;
@@ -364,8 +364,8 @@ START_TEST(texts_that_share_steps_are_those_of_their_prompts_alone)
     generate_result_fini(&first);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         expect_same_as_alone(greedy, rows[i]);
-        expect_same_as_alone(drawn, rows[i]);
     }
+    expect_same_as_alone(drawn, 3);
 }
 END_TEST
 

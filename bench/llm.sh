@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# bench/llm.sh [--json] [--rounds N] [--prompts N] [--tokens N] [--library FILE|none] [BUILD] - the small language model of tests/golden/decoder
+# bench/llm.sh [--json] [--rounds N] [--prompts N] [--tokens N] [--batches 1,4,8] [--library FILE|none] [BUILD] - the small language model of tests/golden/decoder
 # through a market, against the same loop in a process without one. Prints one JSON value.
 #
 # Both run in turns on one thread, each with one prompt after another. The first job and the first prompt of each warm up: the
 # model is stored, sent and opened. Each figure is a median of rounds, in tokens per second: of the prompt (prefill), of its text
 # (decode), and of whole jobs by the wall clock, from the command to its end;
-# the ratio is that of one round. `cpu_ratio` compares the processor time of decode, which other load on the machine changes less.
+# the ratio is that of one round. `together` is decode of 48 prompts in one subtask, so many of
+# which share a step. `cpu_ratio` compares the processor time of decode, which other load on the machine changes less.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=bench/figures.sh
 . bench/figures.sh
-rounds=5 prompts=8 tokens=100 library=none build=build/release
+rounds=5 prompts=8 tokens=100 batches=1,4,8 library=none build=build/release
 [ ! -r build/onnxruntime/libonnxruntime.so.1 ] || library=$PWD/build/onnxruntime/libonnxruntime.so.1
 while [ $# -gt 0 ]; do
     case $1 in
@@ -18,8 +19,9 @@ while [ $# -gt 0 ]; do
     --rounds) rounds=$2; shift 2 ;;
     --prompts) prompts=$2; shift 2 ;;
     --tokens) tokens=$2; shift 2 ;;
+    --batches) batches=$2; shift 2 ;;
     --library) library=$2; shift 2 ;;
-    -*) echo "usage: bench/llm.sh [--json] [--rounds N] [--prompts N] [--tokens N] [--library FILE|none] [BUILD]" >&2; exit 2 ;;
+    -*) echo "usage: bench/llm.sh [--json] [--rounds N] [--prompts N] [--tokens N] [--batches 1,4,8] [--library FILE|none] [BUILD]" >&2; exit 2 ;;
     *) build=$1; shift ;;
     esac
 done
@@ -54,6 +56,9 @@ field() { # PART FIELD: of the speed.json of the job's prompts, but of the first
     cat last/[1-9]*/speed.json | grep -o "\"$1\": {[^}]*}" | grep -oE "\"$2\": [0-9.e+-]+" | cut -d' ' -f2 | paste -sd' '
 }
 for ((i = 0; i <= prompts; i++)); do echo "$prompt"; done >prompts.txt
+declare -A together
+for ((i = 0; i < 48; i++)); do echo "$prompt"; done >together.txt
+for batch in ${batches//,/ }; do together[$batch]=''; done
 ratios_cpu='' market_prefill='' market_decode='' direct_prefill='' direct_decode='' ratios='' walls=''
 for round in $(seq 0 "$rounds"); do
     rm -rf last
@@ -61,6 +66,12 @@ for round in $(seq 0 "$rounds"); do
     bourse run -y -q --name "llm-$round" decoder.onnx --prompts prompts.txt --max-tokens "$tokens" -o last </dev/null >out 2>err ||
         { cat out err >&2; exit 1; }
     wall=$(($(now) - before))
+    for batch in ${batches//,/ }; do
+        rm -rf many
+        bourse run -y -q decoder.onnx --prompts together.txt --batch "$batch" --max-tokens "$tokens" -o many </dev/null >out 2>err ||
+            { cat out err >&2; exit 1; }
+        [ "$round" -eq 0 ] || together[$batch]+=" $(grep -o '"decode": {[^}]*}' many/speed.json | grep -oE '"tokens_per_s": [0-9.e+-]+' | cut -d' ' -f2)"
+    done
     "$direct" "$library" "$work" "$prompt" "$tokens" "$prompts" >direct.txt
     [ "$round" -gt 0 ] || continue
     here=$(field decode tokens_per_s | median)
@@ -76,5 +87,12 @@ done
 engine=$(grep -o '"engine": "[^"]*"' last/0/speed.json | cut -d'"' -f4)
 printf '{"engine": "%s", "rounds": %d, "prompts": %d, "tokens": %d, "market": {"prefill": %s, "decode": %s, "job": %s}, ' "$engine" "$rounds" "$prompts" "$tokens" \
     "$(median <<<"$market_prefill")" "$(median <<<"$market_decode")" "$(median <<<"$walls")"
+printf '"together": {'
+comma=''
+for batch in ${batches//,/ }; do
+    printf '%s"%d": %s' "$comma" "$batch" "$(median <<<"${together[$batch]}")"
+    comma=', '
+done
+printf '}, '
 printf '"direct": {"prefill": %s, "decode": %s}, "decode_ratio": %s, "ratios": %s, "cpu_ratio": %s, "cpu_ratios": %s}\n' "$(median <<<"$direct_prefill")" "$(median <<<"$direct_decode")" "$(median <<<"$ratios")" "$(spread <<<"$ratios")" \
     "$(median <<<"$ratios_cpu")" "$(spread <<<"$ratios_cpu")"

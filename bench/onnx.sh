@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# bench/onnx.sh [--json] [--models resnet50,mobilenet] [--batches 1,16] [--few N] [--many N] [--rounds N] [BUILD] - runs of ONNX
+# bench/onnx.sh [--json] [--models resnet50,mobilenet,tiny] [--batches 1,16] [--few N] [--many N] [--rounds N] [--slots 1,2] [BUILD] - runs of ONNX
 # models through a market against ONNX Runtime called directly: same model, same images, one thread. Prints one JSON value.
 #
 # Each round runs a job of --few subtasks and one of --many, and the direct program, in turn. `ms` is what one subtask more takes:
 # the difference of both jobs' times by the difference of their subtasks. So what a job takes once is in `whole_ratio` alone. With
-# two slots, two direct programs run at the same time. Medians are quoted. The first round warms up and does not count.
+# two slots, two direct programs run at the same time. Medians are quoted. The first round warms up and does not count. The model
+# `tiny` computes next to nothing, so that its `overhead_ms` is what a subtask of an open model costs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=bench/figures.sh
 . bench/figures.sh
-models=resnet50,mobilenet batches=1,16 few=8 many=40 rounds=3 build=build/release
+models=resnet50,mobilenet,tiny batches=1,16 few=8 many=40 rounds=3 slot_counts=1,2 build=build/release
 while [ $# -gt 0 ]; do
     case $1 in
     --json) shift ;; # there is no other form
@@ -18,7 +19,8 @@ while [ $# -gt 0 ]; do
     --few) few=$2; shift 2 ;;
     --many) many=$2; shift 2 ;;
     --rounds) rounds=$2; shift 2 ;;
-    -*) echo "usage: bench/onnx.sh [--json] [--models A,B] [--batches 1,16] [--few N] [--many N] [--rounds N] [BUILD]" >&2; exit 2 ;;
+    --slots) slot_counts=$2; shift 2 ;;
+    -*) echo "usage: bench/onnx.sh [--json] [--models A,B] [--batches 1,16] [--few N] [--many N] [--rounds N] [--slots 1,2] [BUILD]" >&2; exit 2 ;;
     *) build=$1; shift ;;
     esac
 done
@@ -79,7 +81,7 @@ printf '{"machine":"%s, %d processors","kernel":"%s","load":%s,"rounds":%d,"few"
     "$(awk -F': ' '/model name/ {print $2; exit}' /proc/cpuinfo)" "$(nproc)" "$(uname -r)" "$(cut -d' ' -f1 /proc/loadavg)" \
     "$rounds" "$few" "$many"
 comma=''
-for slots in 1 2; do
+for slots in ${slot_counts//,/ }; do
     up "$slots"
     for model in ${models//,/ }; do
         for batch in ${batches//,/ }; do

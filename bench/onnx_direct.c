@@ -1,9 +1,9 @@
 /* bench/onnx_direct.c makes models for bench/onnx.sh, and runs them by ONNX Runtime without a
  * market.
  *
- *     onnx_direct make MODEL FOLDER IMAGES SEED     writes FOLDER/model.onnx of a known network,
- *                                                   weights.bin drawn from the seed, and
- *                                                   images.npy
+ *     onnx_direct make MODEL FOLDER IMAGES SEED     writes FOLDER/model.onnx of a known network, or
+ *                                                   of the mean of each colour (tiny), weights.bin
+ *                                                   drawn from the seed, and images.npy
  *     onnx_direct run LIBRARY FOLDER BATCH RUNS     opens the model with one thread and runs it on
  *                                                   the first BATCH images, RUNS times
  *
@@ -107,19 +107,30 @@ static bool write_images(const char *path, uint32_t images, struct random *rando
     return file != NULL && fclose(file) == 0 && good;
 }
 
+/* Writes a model that computes next to nothing, so that its subtasks show what a subtask costs. */
+static struct onnx_bytes write_tiny(void)
+{
+    struct onnx_writer writer = {.opset = 13};
+    onnx_write_input(&writer, "data", WRITER_FLOAT, "batch,3,224,224");
+    onnx_write_node(&writer, "GlobalAveragePool", "data", "means");
+    onnx_write_output(&writer, "means", WRITER_FLOAT, "batch,3,1,1");
+    return onnx_write_end(&writer);
+}
+
 static int make(const char *name, const char *folder, uint32_t images, uint64_t seed)
 {
     char path[PATH_SIZE];
     struct random random = random_seeded(seed);
     struct problem problem = {""};
     size_t index = 0;
+    const bool is_tiny = strcmp(name, "tiny") == 0;
     while (index < ONNX_MODELS && strcmp(onnx_model_names[index], name) != 0) {
         index++;
     }
-    if (index == ONNX_MODELS || images == 0 || images > IMAGES_MOST) {
-        return fail("models are resnet50 and mobilenet");
+    if ((index == ONNX_MODELS && !is_tiny) || images == 0 || images > IMAGES_MOST) {
+        return fail("models are resnet50, mobilenet and tiny");
     }
-    struct onnx_bytes bytes = onnx_model_write(index);
+    struct onnx_bytes bytes = is_tiny ? write_tiny() : onnx_model_write(index);
     struct onnx_model *model = NULL;
     (void)snprintf(path, sizeof path, "%s/model.onnx", folder);
     bool good = onnx_read(bytes.at, bytes.size, &model, &problem) == ONNX_OK &&

@@ -110,7 +110,7 @@ configure_file(provider/executors/wasm_host.cjs ${CMAKE_BINARY_DIR}/bin/bourse-w
 file(GLOB onnx_format_sources CONFIGURE_DEPENDS formats/onnx/*.c formats/generate/*.c)
 list(FILTER onnx_format_sources EXCLUDE REGEX "/job_(onnx|generate)\\.c$")
 add_executable(bourse-onnx ${onnx_sources} ${onnx_format_sources} provider/onnx/main.c provider/kernel/library.c provider/tensor/ask.c
-  provider/tensor/gemm_onednn.c provider/tensor/gemm_plain.c provider/tensor/gemm.c provider/worker/packet.c formats/npy.c base/reader.c base/text.c base/writer.c)
+  provider/tensor/gemm_onednn.c provider/tensor/gemm_plain.c provider/tensor/gemm.c provider/worker/packet.c formats/npy.c formats/template.c base/pattern.c base/reader.c base/text.c base/writer.c)
 target_include_directories(bourse-onnx PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(bourse-onnx PRIVATE -O2 -D_FORTIFY_SOURCE=2)
 set_target_properties(bourse-onnx PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)

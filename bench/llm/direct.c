@@ -72,7 +72,8 @@ int main(int argc, char **argv)
     const struct onnx_engine_model opened = {
         .bytes = model.bytes, .size = model.size, .threads = 1};
     need(engine.open(engine.context, &opened, &session, &problem) == ONNX_ENGINE_OK, &problem);
-    const struct generate_words words = {.prompt = argv[3],
+    const struct generate_words words = {.prompts = {argv[3]},
+                                         .prompt_count = 1,
                                          .tokens_most = (uint32_t)strtoul(argv[4], NULL, 10),
                                          .context = GENERATE_CONTEXT_MOST};
     const struct generate_run run = {

@@ -504,7 +504,10 @@ static const struct command template_table[] = {
                 "each with its own weights on slots of its own.\n\n"
                 "With --prompt, the model is a decoder with past. Its tokenizer.json and "
                 "config.json lie beside it. The text comes while it is made, and is in answer.txt "
-                "and answer.json. With --prompts, each line of a file is a prompt.\n\n"
+                "and answer.json. With --prompts, each line of a file is a prompt. Several "
+                "--prompt, and the lines of --prompts with --batch, run together: each step of the "
+                "model makes a token of several texts. Each text is the one that its prompt alone "
+                "gets, and a line of answers.jsonl.\n\n"
                 "The word `model` may be left out before a name that ends in .onnx. To run a "
                 "program called model, write `bourse run -- model`."},
 };

@@ -159,8 +159,10 @@ static const struct option_spec matmul_options[] = {
 static const struct option_spec model_options[] = {
     {"input", 0, "NAME=FILE",
      "the array of an input: x=a.npy, or x=a.bin:float32[1,3] without a header; may be repeated"},
-    {"prompt", 0, "TEXT", "the text that a language model goes on with"},
+    {"prompt", 0, "TEXT", "the text that a language model goes on with; may be repeated"},
     {"prompts", 0, "FILE", "a file with one prompt in each line, and one subtask for each"},
+    {"batch", 0, "N",
+     "so many prompts share a step of the model; the lines of --prompts become one subtask (8)"},
     {"tokenizer", 0, "FILE", "the model's tokenizer (tokenizer.json beside the model)"},
     {"max-tokens", 0, "N", "how many tokens a prompt gets at most (128)"},
     {"temperature", 0, "T",

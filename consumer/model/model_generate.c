@@ -26,6 +26,7 @@ struct settling {
     struct generate_words words;
     const struct tokenizer *tokenizer;
     uint32_t context;
+    bool is_file;           /* all lines of a file are prompts of one subtask */
     struct job_strings run; /* the new words */
     struct problem *problem;
 };
@@ -33,6 +34,11 @@ struct settling {
 static void free_bytes(uint8_t **bytes)
 {
     free(*bytes);
+}
+
+static void free_text(char **text)
+{
+    free(*text);
 }
 
 static bool fail(struct settling *settling, const char *what)
@@ -66,6 +72,16 @@ static bool add_number(struct settling *settling, const char *option, uint32_t n
     return add_word(settling, option, text);
 }
 
+/* Adds the template of all lines as one that stands for itself: the computing program fills it. */
+static bool add_line_template(struct settling *settling, const char *template)
+{
+    char *literal = generate_words_literal(template);
+    const bool good =
+        literal != NULL ? add_word(settling, "-q", literal) : fail(settling, "out of memory");
+    free(literal);
+    return good;
+}
+
 /* Copies the words, with the names that files have in the work folder. */
 static bool copy_words(struct settling *settling)
 {
@@ -75,10 +91,15 @@ static bool copy_words(struct settling *settling)
                 fail(settling, "out of memory");
     for (size_t i = 1; good && i + 1 < old->count; i += 2) {
         const bool is_tokenizer = strcmp(old->items[i], "-g") == 0;
+        if (settling->is_file && strcmp(old->items[i], "-q") == 0) {
+            good = add_line_template(settling, old->items[i + 1]);
+            continue;
+        }
         good = add_word(settling, old->items[i],
                         is_tokenizer ? input_list_name(old->items[i + 1]) : old->items[i + 1]);
     }
-    return good;
+    return good &&
+           (!settling->is_file || add_word(settling, "-f", input_list_name(settling->file->lines)));
 }
 
 static bool is_stop(const struct generate_words *words, uint32_t token)
@@ -140,13 +161,20 @@ static bool add_once(struct settling *settling, struct job_strings *list, size_t
 
 static bool add_files(struct settling *settling, const struct model_file *model)
 {
-    static const char *const outputs[] = {GENERATE_TEXT_FILE, GENERATE_ANSWER_FILE,
-                                          GENERATE_SPEED_FILE};
+    static const char *const of_one[] = {GENERATE_TEXT_FILE, GENERATE_ANSWER_FILE,
+                                         GENERATE_SPEED_FILE};
+    static const char *const of_many[] = {GENERATE_ANSWERS_FILE, GENERATE_SPEED_FILE};
+    const bool is_many = settling->is_file || settling->words.prompt_count > 1;
+    const char *const *outputs = is_many ? of_many : of_one;
+    const size_t output_count =
+        is_many ? sizeof of_many / sizeof of_many[0] : sizeof of_one / sizeof of_one[0];
     struct job_file *file = settling->file;
-    bool good = model_job_add_files(file, settling->folder, settling->words.model, model->interface,
-                                    settling->problem) &&
-                add_once(settling, &file->files, FORMAT_SHARED_FILES, settling->words.tokenizer);
-    for (size_t i = 0; good && i < sizeof outputs / sizeof outputs[0]; i++) {
+    bool good =
+        model_job_add_files(file, settling->folder, settling->words.model, model->interface,
+                            settling->problem) &&
+        add_once(settling, &file->files, FORMAT_SHARED_FILES, settling->words.tokenizer) &&
+        (!settling->is_file || add_once(settling, &file->files, FORMAT_SHARED_FILES, file->lines));
+    for (size_t i = 0; good && i < output_count; i++) {
         good = add_once(settling, &file->outputs, FORMAT_OUTPUTS, outputs[i]);
     }
     return good;
@@ -199,13 +227,14 @@ static bool check_model(struct settling *settling, const struct model_file *mode
 
 /* ---------------------------------------------------------------- prompts */
 
-/* Compares one prompt with the model's context. `line` is 0 for the only prompt. */
-static bool check_prompt(struct settling *settling, const char *value, unsigned line)
+/* Compares one prompt with the model's context. `line` is 0 where there is no file. */
+static bool check_template(struct settling *settling, const char *template, const char *value,
+                           unsigned line)
 {
     const struct template_values values = {.value = value};
     size_t size = 0;
     size_t count = 0;
-    char *prompt = template_filled(settling->words.prompt, &values, FORMAT_ARGUMENT_BYTES, &size);
+    char *prompt = template_filled(template, &values, FORMAT_ARGUMENT_BYTES, &size);
     uint32_t *tokens =
         prompt != NULL ? tokenizer_encode(settling->tokenizer, prompt, size, &count) : NULL;
     const bool has_memory = tokens != NULL;
@@ -230,6 +259,15 @@ static bool check_prompt(struct settling *settling, const char *value, unsigned 
     return true;
 }
 
+static bool check_prompt(struct settling *settling, const char *value, unsigned line)
+{
+    bool good = true;
+    for (size_t i = 0; good && i < settling->words.prompt_count; i++) {
+        good = check_template(settling, settling->words.prompts[i], value, line);
+    }
+    return good;
+}
+
 /* Looks at the lines that are not empty, as the manifest's subtasks do. */
 static bool check_lines(struct settling *settling)
 {
@@ -240,26 +278,35 @@ static bool check_lines(struct settling *settling)
         !file_read(path, LINES_BYTES_MOST, &bytes, &size, settling->problem)) {
         return false;
     }
-    char *text = (char *)bytes;
-    unsigned number = 1;
-    for (char *end = text + size, *line = text; line < end; number++) {
-        char *stop = memchr(line, '\n', (size_t)(end - line));
-        char *next = stop != NULL ? stop + 1 : end;
-        char *value = strndup(line, (size_t)((stop != NULL ? stop : end) - line));
-        const size_t length = value != NULL ? strlen(value) : 0;
-        if (length > 0 && value[length - 1] == '\r') {
-            value[length - 1] = '\0';
-        }
-        const bool good =
-            value != NULL && (value[0] == '\0' || check_prompt(settling, value, number));
+    const char *text = (const char *)bytes;
+    const char *line = NULL;
+    size_t length = 0;
+    size_t count = 0;
+    unsigned number = 0;
+    if (settling->is_file && size > GENERATE_FILE_BYTES) {
+        problem_set(settling->problem, "%.200s has %zu bytes; with --batch at most %d",
+                    settling->file->lines, size, (int)GENERATE_FILE_BYTES);
+        return false;
+    }
+    while (generate_words_line(&text, &size, &line, &length, &number)) {
+        CLEANUP(free_text) char *value = strndup(line, length);
         if (value == NULL) {
-            (void)fail(settling, "out of memory");
+            return fail(settling, "out of memory");
         }
-        free(value);
-        if (!good) {
+        if (strlen(value) < length) {
+            problem_set(settling->problem, "%.200s: line %u has a NUL", settling->file->lines,
+                        number);
             return false;
         }
-        line = next;
+        if (!check_prompt(settling, value, number)) {
+            return false;
+        }
+        count++;
+    }
+    if (settling->is_file && (count == 0 || count > GENERATE_LINES_MOST)) {
+        problem_set(settling->problem, "%.200s has %zu prompts; with --batch there are 1 to %d",
+                    settling->file->lines, count, GENERATE_LINES_MOST);
+        return false;
     }
     return true;
 }
@@ -307,11 +354,13 @@ bool model_generate_settle(struct job_file *file, const char *folder, struct pro
                              &settling.words, ret_problem)) {
         return false;
     }
+    settling.is_file = settling.words.has_rows && file->source == TEMPLATE_LINES;
     const bool good = settle(&settling);
     if (good) { /* the old words are used up to here */
         const struct job_strings old = file->run;
         file->run = settling.run;
         settling.run = old;
+        file->source = settling.is_file ? TEMPLATE_ONE : file->source;
     }
     job_strings_fini(&settling.run);
     return good;

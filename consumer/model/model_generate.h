@@ -16,7 +16,8 @@
  * model, its weights and the tokenizer to `files`, the text's files to `outputs`, and to `run` what
  * config.json says and the words do not. The model must be a decoder with a past, its vocabulary
  * that of the tokenizer, and each prompt shorter than the model's context. Paths are relative to
- * `folder`. Returns false with the problem; the job is then of no use. */
+ * `folder`. Lines of a file that share steps of the model (-b) become one subtask with the file.
+ * Returns false with the problem; the job is then of no use. */
 bool model_generate_settle(struct job_file *file, const char *folder, struct problem *ret_problem);
 
 #endif

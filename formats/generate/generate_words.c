@@ -2,15 +2,60 @@
 
 #include "base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define REFUSE(problem, ...) (problem_set((problem), __VA_ARGS__), false)
+
+#define NEEDS "a language model needs a tokenizer (-g) and a prompt (-q)"
 
 enum { SHOWN_SIZE = 80, DIGITS_MOST = 19, THOUSAND = 1000 };
 
 bool generate_words_are(const char *const *words, size_t count)
 {
     return count > 1 && strcmp(words[1], "-g") == 0;
+}
+
+bool generate_words_are_many(const struct generate_words *words)
+{
+    return words->prompt_count > 1 || words->file != NULL;
+}
+
+bool generate_words_line(const char **text, size_t *size, const char **ret_line, size_t *ret_length,
+                         unsigned *ret_number)
+{
+    while (*size > 0) {
+        const char *line = *text;
+        const char *end = memchr(line, '\n', *size);
+        size_t length = end != NULL ? (size_t)(end - line) : *size;
+        const size_t taken = length + (end != NULL ? 1 : 0);
+        *text += taken;
+        *size -= taken;
+        (*ret_number)++;
+        length -= length > 0 && line[length - 1] == '\r' ? 1 : 0;
+        if (length > 0) {
+            *ret_line = line;
+            *ret_length = length;
+            return true;
+        }
+    }
+    return false;
+}
+
+char *generate_words_literal(const char *text)
+{
+    char *template = malloc(2 * strlen(text) + 1);
+    char *to = template;
+    for (; template != NULL && *text != '\0'; text++) {
+        *to++ = *text;
+        if (*text == '{' || *text == '}') {
+            *to++ = *text;
+        }
+    }
+    if (template != NULL) {
+        *to = '\0';
+    }
+    return template;
 }
 
 bool generate_words_beside(const char *model, const char *name, char *ret_path, size_t capacity)
@@ -79,6 +124,19 @@ static bool read_stop(const char *value, struct generate_words *words, struct pr
     return true;
 }
 
+static bool read_prompt(const char *value, struct generate_words *words, struct problem *problem)
+{
+    if (words->prompt_count == GENERATE_PROMPTS_MOST) {
+        return REFUSE(problem, "at most %d prompts stand in the words; a file may have more",
+                      GENERATE_PROMPTS_MOST);
+    }
+    if (value[0] == '\0') {
+        return REFUSE(problem, NEEDS);
+    }
+    words->prompts[words->prompt_count++] = value;
+    return true;
+}
+
 static bool read_seed(const char *value, bool has_holes, struct generate_words *words,
                       struct problem *problem)
 {
@@ -104,8 +162,13 @@ static bool read_option(char letter, const char *value, bool has_holes,
         words->tokenizer = value;
         return true;
     case 'q':
-        words->prompt = value;
-        return true;
+        return read_prompt(value, words, problem);
+    case 'f':
+        words->file = value;
+        return value[0] != '\0' || REFUSE(problem, "-f names no file");
+    case 'b':
+        words->has_rows = true;
+        return read_small("-b", value, 1, GENERATE_ROWS_MOST, &words->rows, problem);
     case 'n':
         return read_small("-n", value, 1, GENERATE_CONTEXT_MOST, &words->tokens_most, problem);
     case 'c':
@@ -130,7 +193,8 @@ bool generate_words_read(const char *const *words, size_t count, bool has_holes,
 {
     char shown[SHOWN_SIZE];
     *ret_words = (struct generate_words){.tokens_most = GENERATE_TOKENS_DEFAULT,
-                                         .context = GENERATE_CONTEXT_MOST};
+                                         .context = GENERATE_CONTEXT_MOST,
+                                         .rows = GENERATE_ROWS_DEFAULT};
     if (count == 0 || words[0][0] == '\0' || words[0][0] == '-') {
         return REFUSE(ret_problem, "the first word is a model, as in [m.onnx, -g, tokenizer.json, "
                                    "-q, \"Once upon\"]");
@@ -138,11 +202,11 @@ bool generate_words_read(const char *const *words, size_t count, bool has_holes,
     ret_words->model = words[0];
     for (size_t i = 1; i < count; i += 2) {
         const char *option = words[i];
-        if (strlen(option) != 2 || option[0] != '-' || strchr("gqnctkre", option[1]) == NULL) {
+        if (strlen(option) != 2 || option[0] != '-' || strchr("gqfbnctkre", option[1]) == NULL) {
             text_printable(option, strlen(option), shown, sizeof shown);
             return REFUSE(ret_problem,
-                          "\"%s\" is none of -g, -q, -n, -c, -t, -k, -r and -e, which say what a "
-                          "language model does",
+                          "\"%s\" is none of -g, -q, -f, -b, -n, -c, -t, -k, -r and -e, which say "
+                          "what a language model does",
                           shown);
         }
         if (i + 1 == count) {
@@ -152,9 +216,12 @@ bool generate_words_read(const char *const *words, size_t count, bool has_holes,
             return false;
         }
     }
-    if (ret_words->tokenizer == NULL || ret_words->prompt == NULL ||
-        ret_words->tokenizer[0] == '\0' || ret_words->prompt[0] == '\0') {
-        return REFUSE(ret_problem, "a language model needs a tokenizer (-g) and a prompt (-q)");
+    if (ret_words->file != NULL && ret_words->prompt_count != 1) {
+        return REFUSE(ret_problem, "a file of prompts (-f) goes with one -q, such as \"{line}\"");
+    }
+    if (ret_words->tokenizer == NULL || ret_words->prompt_count == 0 ||
+        ret_words->tokenizer[0] == '\0') {
+        return REFUSE(ret_problem, NEEDS);
     }
     return true;
 }

@@ -65,9 +65,23 @@ static bool add_tokenizer(struct yaml_value map, struct job_file *job)
     return text != NULL && add_option(map, job, "-g", text);
 }
 
+/* A list of prompts shares the steps of the model. */
+static bool add_prompts(struct yaml_value list, struct job_file *job)
+{
+    bool good = yaml_is_list(list, GENERATE_PROMPTS_MOST);
+    for (size_t i = 0; good && i < yaml_count(list); i++) {
+        const char *text = yaml_text(yaml_item(list, i), FORMAT_ARGUMENT_BYTES, NULL);
+        good = text != NULL && add_option(list, job, "-q", text);
+    }
+    return good;
+}
+
 static bool add_prompt(struct yaml_value map, struct job_file *job)
 {
     struct yaml_value value = yaml_key(map, "prompt");
+    if (yaml_kind(value) == YAML_KIND_LIST) {
+        return add_prompts(value, job);
+    }
     const char *text =
         yaml_text(value, FORMAT_ARGUMENT_BYTES, job->source == TEMPLATE_LINES ? "{line}" : NULL);
     if (text == NULL && !yaml_present(value)) {
@@ -79,8 +93,8 @@ static bool add_prompt(struct yaml_value map, struct job_file *job)
 
 void job_generate_read(struct yaml_value root, struct job_file *job)
 {
-    static const char *const keys[] = {"tokenizer", "prompt", "max_tokens", "temperature",
-                                       "top_k",     "seed",   "context",    "stop"};
+    static const char *const keys[] = {"tokenizer", "prompt",  "max_tokens", "temperature", "top_k",
+                                       "seed",      "context", "stop",       "batch"};
     static const char *const others[] = {"inputs", "outputs", "split", "parts", "stages"};
     struct yaml_value map = yaml_key(root, "generate");
     yaml_known_keys(map, keys, sizeof keys / sizeof keys[0]);
@@ -96,6 +110,7 @@ void job_generate_read(struct yaml_value root, struct job_file *job)
            add_text(map, "temperature", "-t", job) &&
            add_count(map, "top_k", "-k", 0, GENERATE_TOP_MOST, job) &&
            add_text(map, "seed", "-r", job) &&
+           add_count(map, "batch", "-b", 1, GENERATE_ROWS_MOST, job) &&
            add_count(map, "context", "-c", 1, GENERATE_CONTEXT_MOST, job) && add_stops(map, job));
 }
 

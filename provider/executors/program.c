@@ -277,6 +277,9 @@ void program_run(const struct program *program, struct outcome *outcome, bool *r
         }
         const int64_t frozen_ns = reply.frozen_ns; /* the program did nothing, and is not paid */
         read_reply(&run, &reply, outcome);
+        if (program->is_model) {
+            *program->open_model = outcome->result == OUTCOME_OK ? run.opens : (struct hash32){{0}};
+        }
         *ret_jail_ended = reply.jail_ended;
         jail_reply_fini(&reply); /* the next run needs the space */
         outcome->busy_ns = clock_monotonic_ns() - before_ns - frozen_ns;

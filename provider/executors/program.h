@@ -52,6 +52,10 @@ struct program {
     size_t made_count;
     bool is_plugin; /* the arguments are an operation of the plug-in */
     bool is_model;  /* the arguments are a run of a model */
+    /* The hash names what the jail's resident has open (program_model.c); zero: nothing is known to
+     * be open. A run that ends well leaves the hash of what it opened, and any other run leaves
+     * zero. The pointer is not NULL for a model. */
+    struct hash32 *open_model;
     /* An engine means that the arguments are a module, which the engine runs in a jail of that
      * memory. */
     const struct wasm_engine *wasm_engine;

@@ -38,6 +38,7 @@ struct run {
     /* A check uses the market's seed: its verdict counts, and it leaves no files. */
     bool is_check;
     struct jail_terminal terminal;
+    struct hash32 opens; /* what a model's run leaves open; zero: nothing that is known */
     struct jail_request request;
 };
 
@@ -96,6 +97,9 @@ void program_explain_wasm(const struct run *run, const struct jail_reply *reply,
 bool program_settle_model(const struct run *run, struct outcome *outcome);
 /* Returns true for a file that an open model may keep: one that is no input of the run. */
 bool program_keeps_model(const struct run *run, const char *name);
+/* Lets the jail map the arrays of the run's inputs, the largest first, and leaves out the files of
+ * a model that the resident has open. The contents are settled. */
+void program_place_model(struct run *run);
 /* Makes an empty list with room for `count` texts. Returns false without memory. */
 bool program_texts_reserve(struct texts *texts, size_t count);
 void program_texts_clear(struct texts *texts);

@@ -564,6 +564,7 @@ bool program_prepare(struct run *run, struct outcome *outcome)
     }
     settle_mapped(run);
     settle_contents(run);
+    program_place_model(run);
     settle_limits(run);
     settle_terminal(run);
     run->request.tensor_threads = program->tensor_threads;

@@ -140,9 +140,12 @@ struct jail_input {
     /* The hash of the bytes, for a resident that may hold them for its next runs; NULL: the
      * resident is not told. It may be the hash above, which is verified first. */
     const struct hash32 *content;
-    /* The file of a tensor operation is hashed and then mapped, not placed. This needs a hash and
-     * jail_may_map. */
+    /* The file of a tensor operation or of a model's input is mapped, not placed. This needs
+     * jail_may_map. A file with a hash above is hashed first. */
     bool is_mapped;
+    /* The resident still has what it made of the input in an earlier run of this jail, so that the
+     * input is only told. This needs `content`. */
+    bool is_held;
     /* The stamp of a mapped input says how the file looked when its hash was verified. A file with
      * an unknown or different stamp is hashed again, and a match updates the stamp. NULL: nobody
      * wants the stamp. */
@@ -281,9 +284,9 @@ struct jail_reply {
     bool jail_ended;
 };
 
-/* Returns true when the jail's bourse-tensor may map the file. Only root and our own user may be
- * able to change the file, and both could change the agent as well. Nothing in the jail may be able
- * to change it, neither through the mapping nor by opening the descriptor again. */
+/* Returns true when the jail's bourse-tensor or bourse-onnx may map the file. Only root and our own
+ * user may be able to change the file, and both could change the agent as well. Nothing in the jail
+ * may be able to change it, neither through the mapping nor by opening the descriptor again. */
 enum { JAIL_MAPPED_MAX = 3 };    /* mapped inputs of a request */
 enum { JAIL_CONTENTS_MAX = 64 }; /* inputs of a request whose content the resident is told */
 bool jail_may_map(const struct jail *jail, int fd);

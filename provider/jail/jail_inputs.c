@@ -151,7 +151,7 @@ static void fill_failed(struct jail_reply *reply, const char *name)
 
 bool jail_inputs_has_place(const struct jail_input *input)
 {
-    return !input->is_mapped && !input->is_folder && input->link == NULL;
+    return !input->is_mapped && !input->is_held && !input->is_folder && input->link == NULL;
 }
 
 void jail_inputs_place(struct staging *staging, int *files, size_t count, struct jail_reply *reply)
@@ -190,10 +190,14 @@ void jail_inputs_place(struct staging *staging, int *files, size_t count, struct
     packet_close_files(files, count); /* before GO: a file open for writing cannot be executed */
 }
 
-/* Returns true when the input has its hash. While the stamp stays, nothing is hashed again. */
+/* Returns true when the input has its hash. While the stamp stays, nothing is hashed again. The
+ * agent's store has verified the files of its own, which come without a hash. */
 static bool check_one(const struct jail_input *input, struct stamp *ret_stamp)
 {
     struct stamp *hashed = input->hashed;
+    if (input->hash == NULL) {
+        return stamp_take(input->fd, ret_stamp);
+    }
     if (hashed != NULL && hashed->is_known && (uint64_t)hashed->size == input->size &&
         !stamp_has_changed(hashed, input->fd)) {
         *ret_stamp = *hashed;
@@ -264,11 +268,14 @@ void jail_inputs_blame(const struct staging *staging, struct jail_reply *reply)
         const struct jail_input *input = &request->inputs[i];
         if (input->is_mapped && stamp_has_changed(&staging->mapped[which++], input->fd)) {
             forget(input);
+            why = input->hash == NULL ? "the agent's file was changed while it was computed with"
+                                      : why;
             name = name == NULL ? input->name : name;
         }
     }
     for (size_t i = 0; i < request->input_count && is_unread && name == NULL; i++) {
-        if (request->inputs[i].is_mapped && !has_hash(&request->inputs[i])) {
+        if (request->inputs[i].is_mapped && request->inputs[i].hash != NULL &&
+            !has_hash(&request->inputs[i])) {
             forget(&request->inputs[i]);
             name = request->inputs[i].name;
             why = "the broker's file cannot be read";

@@ -111,6 +111,7 @@ struct run_source {
 static void write_input(struct writer *out, const struct jail_input *input)
 {
     writer_u8(out, input->is_mapped      ? WIRE_INPUT_MAPPED
+                   : input->is_held      ? WIRE_INPUT_HELD
                    : input->is_folder    ? WIRE_INPUT_FOLDER
                    : input->link != NULL ? WIRE_INPUT_LINK
                    : input->is_state     ? WIRE_INPUT_STATE

@@ -56,14 +56,9 @@ static enum operation_status look(const struct state *state, struct problem *ret
     return OPERATION_OK;
 }
 
-static enum operation_status carry_out(void *context, const struct ask *ask,
-                                       struct ask_result *ret_result, struct problem *ret_problem)
+static enum operation_status compute(struct state *state, const struct ask *ask,
+                                     struct problem *ret_problem)
 {
-    struct state *state = context;
-    (void)ret_result;
-    for (size_t i = 0; i < ask->given_count; i++) {
-        (void)close(ask->given[i].file); /* the agent maps no inputs of models */
-    }
     if (!begin(state, ret_problem)) {
         return OPERATION_DEVICE;
     }
@@ -76,8 +71,21 @@ static enum operation_status carry_out(void *context, const struct ask *ask,
                                        .memory_bytes = ask->memory_bytes,
                                        .live = STDOUT_FILENO,
                                        .contents = ask->contents,
-                                       .content_count = ask->content_count};
+                                       .content_count = ask->content_count,
+                                       .given = ask->given,
+                                       .given_count = ask->given_count};
     return onnx_serve_run(state->serve, &run, ret_problem);
+}
+
+static enum operation_status carry_out(void *context, const struct ask *ask,
+                                       struct ask_result *ret_result, struct problem *ret_problem)
+{
+    const enum operation_status status = compute(context, ask, ret_problem);
+    (void)ret_result;
+    for (size_t i = 0; i < ask->given_count; i++) {
+        (void)close(ask->given[i].file);
+    }
+    return status;
 }
 
 int main(void)

@@ -15,32 +15,41 @@ enum { PATH_SIZE = ONNX_NAME_BYTES + 1 };
 
 /* ---------------------------------------------------------------- mapped files */
 
-bool onnx_file_map(int folder, const char *name, struct onnx_file *ret_file,
-                   struct problem *ret_problem)
+/* Maps an open file, which stays open. */
+static bool map_open(int file, const char *name, struct onnx_file *ret_file,
+                     struct problem *ret_problem)
 {
     struct stat facts;
-    const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     *ret_file = (struct onnx_file){.bytes = NULL};
     if (file < 0 || fstat(file, &facts) != 0) {
         problem_set(ret_problem, "%.200s: %s", name, strerror(errno));
-    } else if (!S_ISREG(facts.st_mode)) {
-        problem_set(ret_problem, "%.200s is no regular file", name);
-    } else if (facts.st_size == 0) {
-        (void)close(file);
-        return true;
-    } else {
-        void *bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (bytes != MAP_FAILED) {
-            *ret_file = (struct onnx_file){bytes, (size_t)facts.st_size};
-            (void)close(file);
-            return true;
-        }
-        problem_set(ret_problem, "%.200s cannot be mapped: %s", name, strerror(errno));
+        return false;
     }
+    if (!S_ISREG(facts.st_mode)) {
+        problem_set(ret_problem, "%.200s is no regular file", name);
+        return false;
+    }
+    if (facts.st_size == 0) {
+        return true;
+    }
+    void *bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (bytes == MAP_FAILED) {
+        problem_set(ret_problem, "%.200s cannot be mapped: %s", name, strerror(errno));
+        return false;
+    }
+    *ret_file = (struct onnx_file){bytes, (size_t)facts.st_size};
+    return true;
+}
+
+bool onnx_file_map(int folder, const char *name, struct onnx_file *ret_file,
+                   struct problem *ret_problem)
+{
+    const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const bool good = map_open(file, name, ret_file, ret_problem);
     if (file >= 0) {
         (void)close(file);
     }
-    return false;
+    return good;
 }
 
 void onnx_file_unmap(struct onnx_file *file)
@@ -149,8 +158,9 @@ static bool give_bytes(struct onnx_file *file, uint64_t from, struct onnx_array 
     return true;
 }
 
-bool onnx_file_read(int folder, const struct onnx_words_file *input, const struct onnx_words *words,
-                    struct onnx_array *ret_array, struct problem *ret_problem)
+bool onnx_file_read(const struct onnx_file_place *place, const struct onnx_words_file *input,
+                    const struct onnx_words *words, struct onnx_array *ret_array,
+                    struct problem *ret_problem)
 {
     char name[PATH_SIZE];
     struct onnx_file file;
@@ -158,7 +168,8 @@ bool onnx_file_read(int folder, const struct onnx_words_file *input, const struc
     uint64_t from = 0;
     *ret_array = (struct onnx_array){.type = ONNX_UNDEFINED};
     if (!copy_name(input->file, name, ret_problem) ||
-        !onnx_file_map(folder, name, &file, ret_problem)) {
+        !(place->file >= 0 ? map_open(place->file, name, &file, ret_problem)
+                           : onnx_file_map(place->folder, name, &file, ret_problem))) {
         return false;
     }
     bool good = input->is_raw ? describe_raw(input, &file, ret_array, &why)

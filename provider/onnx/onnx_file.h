@@ -24,10 +24,17 @@ bool onnx_file_map(int folder, const char *name, struct onnx_file *ret_file,
                    struct problem *ret_problem);
 void onnx_file_unmap(struct onnx_file *file);
 
+/* The place of a file: below the folder, or open already. */
+struct onnx_file_place {
+    int folder;
+    int file; /* stays the caller's; -1: the file is below the folder */
+};
+
 /* Reads the file of an input into an array, which the caller owns. With parts above 0, an input
  * that is split becomes the rows of the part. Returns false with the problem. */
-bool onnx_file_read(int folder, const struct onnx_words_file *input, const struct onnx_words *words,
-                    struct onnx_array *ret_array, struct problem *ret_problem);
+bool onnx_file_read(const struct onnx_file_place *place, const struct onnx_words_file *input,
+                    const struct onnx_words *words, struct onnx_array *ret_array,
+                    struct problem *ret_problem);
 
 enum onnx_file_status {
     ONNX_FILE_OK,

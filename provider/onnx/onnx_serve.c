@@ -1,6 +1,7 @@
 #include "provider/onnx/onnx_serve.h"
 
 #include "provider/onnx/generate/generate.h"
+#include "provider/onnx/generate/prompts.h"
 #include "provider/onnx/onnx_file.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The contents of a subtask as bytes: the hash and the name of each file. */
+/* The bytes name what a subtask opens: the model's name, and the hash and the name of each file. */
 struct key {
     uint8_t *bytes; /* NULL: there is none, and nothing equals it */
     size_t size;
@@ -80,7 +81,7 @@ static enum operation_status status_of(enum onnx_engine_status status)
 /* Writes down the contents. Without that of the model there is no key. */
 static struct key key_of(const struct onnx_serve_run *run, const char *model)
 {
-    size_t size = 0;
+    size_t size = strlen(model) + 1;
     bool has_model = false;
     for (size_t i = 0; i < run->content_count; i++) {
         size += sizeof(struct hash32) + strlen(run->contents[i].name) + 1;
@@ -88,6 +89,10 @@ static struct key key_of(const struct onnx_serve_run *run, const char *model)
     }
     struct key key = {has_model ? malloc(size) : NULL, size};
     uint8_t *at = key.bytes;
+    if (at != NULL) {
+        memcpy(at, model, strlen(model) + 1);
+        at += strlen(model) + 1;
+    }
     for (size_t i = 0; at != NULL && i < run->content_count; i++) {
         const size_t length = strlen(run->contents[i].name) + 1;
         memcpy(at, run->contents[i].hash.bytes, sizeof(struct hash32));
@@ -202,6 +207,17 @@ static bool are_known(struct onnx_engine_ports ports, const struct onnx_words_fi
     return true;
 }
 
+/* Returns the open file of an input, or -1 when the input is in the folder. */
+static int given_file(const struct onnx_serve_run *run, struct onnx_span name)
+{
+    for (size_t i = 0; i < run->given_count; i++) {
+        if (onnx_span_is(name, run->given[i].name)) {
+            return run->given[i].file;
+        }
+    }
+    return -1;
+}
+
 static bool read_inputs(const struct onnx_serve_run *run, const struct onnx_words *words,
                         struct onnx_engine_ports ports, struct onnx_array *inputs,
                         struct problem *problem)
@@ -215,7 +231,8 @@ static bool read_inputs(const struct onnx_serve_run *run, const struct onnx_word
                         port->name);
             return false;
         }
-        if (!onnx_file_read(run->folder, file, words, &inputs[i], problem) ||
+        const struct onnx_file_place place = {run->folder, given_file(run, file->file)};
+        if (!onnx_file_read(&place, file, words, &inputs[i], problem) ||
             !onnx_engine_fit(port, &inputs[i], problem)) {
             return false;
         }
@@ -325,6 +342,69 @@ static void say_speed(const struct generate_result *result)
                   (double)result->decode_ns / 1e9);
 }
 
+static void say_speed_of_all(const struct generate_speed *speed, size_t count)
+{
+    if (speed->lacks != NULL) {
+        (void)fprintf(stderr,
+                      "the prompts run one after another: the model takes one at a time, "
+                      "because %s\n",
+                      speed->lacks);
+    }
+    (void)fprintf(stderr,
+                  "%zu prompts, at most %zu at a time: %zu of their tokens in %.3f s, then %zu "
+                  "tokens in %.3f s\n",
+                  count, speed->rows, speed->prompt_tokens, (double)speed->prefill_ns / 1e9,
+                  speed->decode_tokens, (double)speed->decode_ns / 1e9);
+}
+
+static bool list_prompts(const struct onnx_serve_run *run, const struct generate_words *words,
+                         struct prompts *ret_prompts, struct problem *ret_problem)
+{
+    struct onnx_file file = {.bytes = NULL};
+    if (words->file != NULL && !onnx_file_map(run->folder, words->file, &file, ret_problem)) {
+        return false;
+    }
+    bool good = file.size <= GENERATE_FILE_BYTES;
+    if (!good) {
+        problem_set(ret_problem, "%.200s has more than %d bytes", words->file,
+                    (int)GENERATE_FILE_BYTES);
+    }
+    const char *text = file.bytes != NULL ? (const char *)file.bytes : "";
+    good = good && prompts_list(words, text, file.size, ret_prompts, ret_problem);
+    onnx_file_unmap(&file);
+    return good;
+}
+
+/* Makes the texts of several prompts. */
+static enum operation_status run_texts(const struct onnx_serve_run *run,
+                                       const struct generate_run *text, struct problem *ret_problem)
+{
+    struct prompts prompts;
+    struct generate_speed speed;
+    if (!list_prompts(run, text->words, &prompts, ret_problem)) {
+        return OPERATION_FAILED;
+    }
+    const struct generate_many many = {(const char *const *)prompts.items, prompts.count,
+                                       text->words->rows};
+    struct generate_result *results = calloc(prompts.count, sizeof *results);
+    enum operation_status status = OPERATION_MEMORY;
+    if (results == NULL) {
+        problem_set(ret_problem, "there is not enough memory");
+    } else {
+        status = status_of(generate_texts(text, &many, results, &speed, ret_problem));
+    }
+    if (status == OPERATION_OK) {
+        status = generate_write_many(run->folder, text, &many, results, &speed, ret_problem);
+        say_speed_of_all(&speed, prompts.count);
+    }
+    for (size_t i = 0; results != NULL && i < prompts.count; i++) {
+        generate_result_fini(&results[i]);
+    }
+    free(results);
+    prompts_fini(&prompts);
+    return status;
+}
+
 static enum operation_status run_prompt(struct onnx_serve *serve, const struct onnx_serve_run *run,
                                         struct problem *ret_problem)
 {
@@ -345,6 +425,9 @@ static enum operation_status run_prompt(struct onnx_serve *serve, const struct o
                                       .tokenizer = serve->tokenizer,
                                       .words = &words,
                                       .live = run->live};
+    if (generate_words_are_many(&words)) {
+        return run_texts(run, &text, ret_problem);
+    }
     status = status_of(generate_text(&text, &result, ret_problem));
     if (status == OPERATION_OK) {
         status = generate_write(run->folder, &text, &result, ret_problem);

@@ -1,7 +1,8 @@
 /* provider/onnx/onnx_serve.h runs models on the files of a folder, one subtask after another.
  *
  * A model stays open for the next subtask when the agent says that its file has the same bytes, and
- * that all other files which are no inputs of the run have, too. So weights are read and the graph
+ * that all other files which are no inputs of the run have, too. Then no file but those of the
+ * run's inputs is looked at. So weights are read and the graph
  * is prepared once for a job on a slot. */
 #ifndef BOURSE_PROVIDER_ONNX_ONNX_SERVE_H
 #define BOURSE_PROVIDER_ONNX_ONNX_SERVE_H
@@ -28,6 +29,9 @@ struct onnx_serve_run {
     /* Files whose content is known, the model's among them; else the model is opened anew. */
     const struct operation_content *contents;
     size_t content_count;
+    /* Files of inputs that are open already, instead of in the folder. They stay the caller's. */
+    const struct operation_given *given;
+    size_t given_count;
 };
 
 /* Runs a model once (formats/onnx/onnx_words.h), or goes on with a prompt by it

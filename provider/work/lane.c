@@ -45,6 +45,7 @@ static void end_jail(struct lane *lane)
     jail_close(&jail);
     device_memory_forget(lane->lanes->device_memory, lanes_device_of(lane), &lane->held_bytes);
     last_outputs_clear(&lane->made);
+    lane->open_model = (struct hash32){{0}};
     outcome_left_release(&lane->left);
 }
 
@@ -322,6 +323,7 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .made_count = lane->made.count,
         .is_plugin = plugin_names(manifest),
         .is_model = onnx_names(manifest),
+        .open_model = &lane->open_model,
         .wasm_engine = wasm_names(manifest) ? &lane->lanes->config.machine->wasm : NULL,
         .wasm_memory_bytes = lane->limits.memory_bytes,
     };

@@ -54,6 +54,7 @@ struct lane {
     struct left_outputs *left; /* outputs in the jail; NULL: none may stay */
     uint64_t held_bytes;       /* the lane's thread only: what the device holds for its jail */
     struct last_outputs made;  /* the lane's thread only: of the jail's last run on the device */
+    struct hash32 open_model;  /* the lane's thread only: struct program's */
 };
 
 /* The local side of a lease: its context and its lanes. */

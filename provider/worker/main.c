@@ -148,10 +148,12 @@ static void read_inputs(struct reader *in, struct run *run)
                      (run->inputs[i].link != NULL &&
                       staged_link_problem(run->inputs[i].name, run->inputs[i].link) != NULL);
         run->mapped_count += run->inputs[i].kind == WIRE_INPUT_MAPPED;
+        run->held_count += run->inputs[i].kind == WIRE_INPUT_HELD;
     }
     in->failed = in->failed ||
                  run->mapped_count > (run->tensor_threads > 0 ? (size_t)WIRE_MAPPED_MAX : 0) ||
-                 run->content_count > (run->tensor_threads > 0 ? (size_t)WIRE_CONTENTS_MAX : 0);
+                 run->content_count > (run->tensor_threads > 0 ? (size_t)WIRE_CONTENTS_MAX : 0) ||
+                 run->held_count > run->content_count;
 }
 
 static void read_made(struct reader *in, struct run *run)

@@ -103,6 +103,10 @@ bool resident_ready(struct worker *worker, const struct run *run, struct outcome
     if (resident->pid != 0) {
         return true;
     }
+    if (run->held_count > 0) { /* a new program holds nothing */
+        return failed(outcome, OUTCOME_JAIL_FAILED,
+                      "the computing program has ended, and with it what it held");
+    }
     int sockets[2];
     int writes[2];
     if (!packet_pair(sockets)) {

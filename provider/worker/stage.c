@@ -88,7 +88,7 @@ static bool is_named_twice(const struct run *run, size_t which)
 static bool has_place(const struct input *input)
 {
     return input->kind != WIRE_INPUT_MAPPED && input->kind != WIRE_INPUT_FOLDER &&
-           input->kind != WIRE_INPUT_LINK;
+           input->kind != WIRE_INPUT_LINK && input->kind != WIRE_INPUT_HELD;
 }
 
 static bool make_place(int work, struct run *run, struct places *places,
@@ -208,7 +208,8 @@ bool stage_links(struct worker *worker, const struct run *run, struct outcome *r
     for (size_t i = 0; i < run->input_count; i++) { /* making a link changes its folder's time */
         const struct input *input = &run->inputs[i];
         struct timespec times[2];
-        if (has_place(input) || input->kind == WIRE_INPUT_MAPPED || !input->has_look) {
+        if (has_place(input) || input->kind == WIRE_INPUT_MAPPED ||
+            input->kind == WIRE_INPUT_HELD || !input->has_look) {
             continue;
         }
         if (input->kind == WIRE_INPUT_FOLDER &&

@@ -30,8 +30,9 @@
  *
  * The agent fills the inputs itself, so that no program of a job ever holds a descriptor of the
  * agent's files. A program of the same user could use such a descriptor to open the file again for
- * writing. The exception is bourse-tensor, which belongs to the agent. bourse-tensor gets only
- * descriptors of files that it cannot open for writing (provider/jail/jail.h, jail_may_map). */
+ * writing. The exceptions are bourse-tensor and bourse-onnx, which belong to the agent. They get
+ * only descriptors of files that they cannot open for writing (provider/jail/jail.h,
+ * jail_may_map). */
 #ifndef BOURSE_PROVIDER_WORKER_WIRE_H
 #define BOURSE_PROVIDER_WORKER_WIRE_H
 
@@ -44,7 +45,7 @@
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 15,
+    WIRE_VERSION = 16,
     WIRE_SOCKET = 3,            /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768, /* a longer RUN travels in a memory file */
     WIRE_BODY_BYTES = 64 << 20, /* size limit of such a memory file */
@@ -125,10 +126,12 @@ enum wire_input_kind {
     WIRE_INPUT_DATA,
     WIRE_INPUT_PROGRAM,
     WIRE_INPUT_STATE, /* a file of a checkpoint, which the program may write to */
-    /* The input has no place: a tensor operation reads another owner's file. */
+    /* The input has no place: a tensor operation or a model reads the agent's or another owner's
+     * file. */
     WIRE_INPUT_MAPPED,
     WIRE_INPUT_FOLDER, /* has no place */
     WIRE_INPUT_LINK,   /* has no place, and is made when all others are there */
+    WIRE_INPUT_HELD,   /* has no place: the resident still has what it made of the input */
     WIRE_INPUT_KINDS
 };
 

@@ -72,7 +72,7 @@ struct run {
     char **argv, **env; /* NULL-terminated, into the request's body */
     struct input *inputs;
     size_t input_count;
-    size_t mapped_count, content_count;
+    size_t mapped_count, content_count, held_count;
     /* Files that the resident left in the last run, and their hashes, in the request's body. */
     struct made {
         const char *name;

@@ -93,11 +93,32 @@ static void check_words(const uint8_t *data, size_t size)
         words[count++] = strsep(&next, "\n");
     }
     if (generate_words_read(words, count, false, &read, &problem)) {
+        assert(read.prompt_count > 0 && read.prompt_count <= GENERATE_PROMPTS_MOST);
+        assert(read.file == NULL || read.prompt_count == 1);
+        assert(read.rows > 0 && read.rows <= GENERATE_ROWS_MOST);
         assert(read.tokens_most > 0 && read.context > 0);
         assert(read.stop_count <= GENERATE_STOPS_MOST);
         assert(read.temperature_milli <= GENERATE_TEMPERATURE_MOST);
     }
     free(text);
+}
+
+/* The lines of a file of prompts are parts of the file, in their order, and have no newline. */
+static void check_lines(const uint8_t *data, size_t size)
+{
+    const char *text = (const char *)data;
+    const char *line = text;
+    const char *before = text;
+    const char *end = text + size;
+    size_t length = 0;
+    unsigned number = 0;
+    while (generate_words_line(&text, &size, &line, &length, &number)) {
+        assert(line >= before && length > 0 && line + length <= end);
+        assert(memchr(line, '\n', length) == NULL);
+        assert(number > 0 && text + size == end);
+        before = line + length;
+    }
+    assert(size == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -118,5 +139,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_split(data, most);
     check_words(data, size);
+    check_lines(data, size);
     return 0;
 }

@@ -73,6 +73,28 @@ END
 timeout 240 "$bourse" submit -y job.yaml -o drawn >out 2>err </dev/null || fail "job file: $(cat out err)"
 [ "$(field drawn/1/answer.json count)" = '[5]' ] || fail "drawn: $(cat drawn/1/answer.json)"
 
+# ---------------------------------------------------------------- prompts that share steps: the texts of the prompts alone
+# line FILE NUMBER: the answer of one prompt in a file of several, as that of a prompt alone.
+line() { perl -MJSON::PP -ne 'BEGIN { $n = shift } $j = decode_json($_); next unless delete($j->{index}) == $n; print JSON::PP->new->canonical->encode($j)' "$2" "$1"; }
+alone() { perl -MJSON::PP -ne 'print JSON::PP->new->canonical->encode(decode_json($_))' "$1"; }
+run decoder.onnx --prompt "$prompt" --prompt 'If {this} is' --max-tokens 16 -o together || fail "two prompts: $(cat out err)"
+for i in 0 1; do
+    [ "$(line together/answers.jsonl $i)" = "$(alone many/$i/answer.json)" ] || fail "prompt $i: $(cat together/answers.jsonl many/$i/answer.json)"
+    grep -q "^\[$i\] " out || fail "nothing is labelled $i: $(cat out)"
+done
+has "$(cat together/speed.json)" '"prompts": 2, "at_a_time": 8'
+printf '%s\n' "$prompt" '' 'If {this} is' "$prompt" >prompts.txt
+cat >batch.yaml <<'END'
+model: decoder.onnx
+lines: prompts.txt
+generate: {prompt: "{line} ", max_tokens: 5, temperature: 0.9, top_k: 20, seed: 7, batch: 2}
+END
+timeout 240 "$bourse" submit -y batch.yaml -o batch >out 2>err </dev/null || fail "batch: $(cat out err)"
+for i in 0 1; do
+    [ "$(line batch/answers.jsonl $i)" = "$(alone drawn/$i/answer.json)" ] || fail "drawn $i: $(cat batch/answers.jsonl drawn/$i/answer.json)"
+done
+[ "$(line batch/answers.jsonl 2)" = "$(line batch/answers.jsonl 0)" ] || fail "the third of three: $(cat batch/answers.jsonl)"
+
 # ---------------------------------------------------------------- what does not fit is said before money is held
 refused() { # TEXT OPTIONS...
     local text=$1 status=0 jobs
@@ -96,6 +118,10 @@ refused 'its normalizer "NFC" is not known here' decoder.onnx --prompt x --token
 refused 'the two do not belong together' decoder.onnx --prompt x --tokenizer more.json
 refused 'cannot be opened' decoder.onnx --prompt x --tokenizer none.json
 refused 'needs a prompt' decoder.onnx --max-tokens 3
+refused 'in line 3' decoder.onnx --prompts long-lines.txt --batch 4
+refused '"65" is no number from 1 to 64' decoder.onnx --prompt x --batch 65
+printf '\n\n' >no-lines.txt
+refused 'no-lines.txt has 0 prompts' decoder.onnx --prompts no-lines.txt --batch 4
 refused 'does not go with a prompt' decoder.onnx --prompt x --input input_ids=a.npy
 refused 'give one of --prompt and --prompts' decoder.onnx --prompt x --prompts prompts.txt
 refused 'the temperature is a number from 0 to 10' decoder.onnx --prompt x --temperature 99

@@ -320,6 +320,57 @@ START_TEST(a_mapped_file_that_loses_its_name_only_is_computed_with)
 }
 END_TEST
 
+/* The agent's store has verified its own files, so that they come without a hash. */
+START_TEST(what_the_agent_has_verified_is_mapped_without_a_hash)
+{
+    struct file a = on_disk(matrix(20, 30, 3), getuid(), 0600);
+    struct file b = on_disk(matrix(30, 10, 2), getuid(), 0600);
+    struct fixture fixture = open_with_tensor(_i);
+    static const char *const outputs[] = {"r.npy"};
+    const struct jail_input inputs[] = {
+        {.name = "a.npy", .fd = a.fd, .size = a.size, .is_mapped = true},
+        {.name = "b.npy", .fd = b.fd, .size = b.size, .is_mapped = true}};
+    const struct jail_request request = {.tensor_threads = 1,
+                                         .argv = product,
+                                         .inputs = inputs,
+                                         .input_count = 2,
+                                         .outputs = outputs,
+                                         .output_count = 1,
+                                         .stdin_fd = -1};
+    struct jail_reply reply;
+    jail_run(fixture.jail, &request, &reply);
+    ck_assert_msg(reply.outcome == OUTCOME_OK, "%d: %s", reply.outcome, reply.detail);
+    expect_value(&reply, 20, 10, 180);
+    jail_reply_fini(&reply);
+    (void)close(a.fd);
+    (void)close(b.fd);
+    fixture_close(&fixture);
+}
+END_TEST
+
+/* An input that the resident is said to have has no bytes on their way. Where the program is new,
+ * nobody computes with an input that is not there. */
+START_TEST(a_program_that_is_gone_holds_nothing)
+{
+    struct fixture fixture = open_with_tensor(_i);
+    const struct hash32 hash = {{1}};
+    const struct jail_input held = {.name = "a.npy", .fd = -1, .content = &hash, .is_held = true};
+    const struct jail_request request = {
+        .tensor_threads = 1, .argv = product, .inputs = &held, .input_count = 1, .stdin_fd = -1};
+    struct jail_reply reply;
+    jail_run(fixture.jail, &request, &reply);
+    ck_assert_int_eq(reply.outcome, OUTCOME_JAIL_FAILED);
+    ck_assert_str_eq(reply.detail, "the computing program has ended, and with it what it held");
+    jail_reply_fini(&reply);
+    multiply_small(&fixture, 1); /* the program is started */
+    jail_run(fixture.jail, &request, &reply);
+    ck_assert_int_eq(reply.outcome, OUTCOME_PROGRAM_FAILED); /* bourse-tensor holds no inputs */
+    ck_assert_ptr_nonnull(strstr(reply.detail, "a.npy"));
+    jail_reply_fini(&reply);
+    fixture_close(&fixture);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -328,6 +379,8 @@ int main(void)
         what_is_mapped_is_hashed_once_while_it_looks_the_same,
         what_is_mapped_counts_as_if_it_lay_in_the_folder,
         a_mapped_file_that_is_changed_is_an_input_that_is_missing,
+        what_the_agent_has_verified_is_mapped_without_a_hash,
+        a_program_that_is_gone_holds_nothing,
         a_mapped_file_that_loses_its_name_only_is_computed_with,
         a_resident_that_was_told_of_a_changed_file_is_of_no_further_use,
     };

@@ -293,7 +293,8 @@ static int compare(const char *stated, const char *found)
     int status = 0;
     for (size_t i = 0; i < 2 && status == 0; i++) {
         const struct onnx_words_file file = {.file = {(const uint8_t *)names[i], strlen(names[i])}};
-        if (!onnx_file_read(AT_FDCWD, &file, &none, &arrays[i], &problem)) {
+        const struct onnx_file_place place = {AT_FDCWD, -1};
+        if (!onnx_file_read(&place, &file, &none, &arrays[i], &problem)) {
             status = say(FAILED, "%s", problem.text);
         }
     }

@@ -105,8 +105,8 @@ static bool has_prompt(const struct invocation *invocation)
 static bool check_kind(struct invocation *invocation)
 {
     static const char *const of_arrays[] = {"input", "save", "split", "parts", "stages", "each"};
-    static const char *const of_prompts[] = {"tokenizer", "max-tokens", "temperature",
-                                             "top-k",     "seed",       "context"};
+    static const char *const of_prompts[] = {"tokenizer", "max-tokens", "temperature", "top-k",
+                                             "seed",      "context",    "batch"};
     const bool is_prompt = has_prompt(invocation);
     const char *const *others = is_prompt ? of_arrays : of_prompts;
     const size_t count = is_prompt ? sizeof of_arrays / sizeof of_arrays[0]
@@ -127,27 +127,7 @@ static bool check_kind(struct invocation *invocation)
     return true;
 }
 
-/* Writes a prompt as a template that stands for itself. */
-static char *template_of(const char *text)
-{
-    char *template = malloc(2 * strlen(text) + 1);
-    char *to = template;
-    for (; template != NULL && *text != '\0'; text++) {
-        *to++ = *text;
-        if (*text == '{' || *text == '}') {
-            *to++ = *text;
-        }
-    }
-    if (template != NULL) {
-        *to = '\0';
-    }
-    return template;
-}
-
-static void free_text(char **text)
-{
-    free(*text);
-}
+static char prompt_option[] = "-q";
 
 static void add_pair(struct model_words *words, char *option, const char *value)
 {
@@ -155,23 +135,52 @@ static void add_pair(struct model_words *words, char *option, const char *value)
     words->items[words->count++] = (char *)value;
 }
 
-/* Makes the job's file of prompts. Each line of a file is one, and a subtask. */
+/* Adds each --prompt as a template that stands for itself. Returns false after a message; the
+ * texts that were made are in the list in either case. */
+static bool add_prompts(struct invocation *invocation, struct job_strings *texts,
+                        struct model_words *words)
+{
+    for (size_t i = 0; i < invocation->given_count; i++) {
+        const struct given *given = &invocation->given[i];
+        if (strcmp(given->name, "prompt") != 0) {
+            continue;
+        }
+        char *literal = generate_words_literal(given->value);
+        const bool good = literal != NULL && texts->count < GENERATE_PROMPTS_MOST &&
+                          job_strings_add(texts, GENERATE_PROMPTS_MOST, literal);
+        free(literal);
+        if (!good) {
+            (void)complain(invocation, BOURSE_USAGE,
+                           "at most %d --prompt; more go into a file: --prompts FILE --batch N",
+                           GENERATE_PROMPTS_MOST);
+            return false;
+        }
+        add_pair(words, prompt_option, texts->items[texts->count - 1]);
+    }
+    return true;
+}
+
+/* Makes the job's file of prompts. Each line of a file is one, and a subtask, unless the lines
+ * share steps of the model. */
 static struct job_file *make_prompts(struct invocation *invocation)
 {
-    static char options[][3] = {"-n", "-t", "-k", "-r", "-c"};
-    static const char *const names[] = {"max-tokens", "temperature", "top-k", "seed", "context"};
+    static char options[][3] = {"-n", "-t", "-k", "-r", "-c", "-b"};
+    static const char *const names[] = {"max-tokens", "temperature", "top-k",
+                                        "seed",       "context",     "batch"};
     struct model_words words = {.count = 0};
     char beside[FORMAT_PATH_BYTES + 1];
-    CLEANUP(free_text) char *prompt = template_of(option_text(invocation, "prompt", ""));
-    const char *lines = option_text(invocation, "prompts", NULL);
-    if (prompt == NULL ||
-        !generate_words_beside(invocation->words[0], "tokenizer.json", beside, sizeof beside)) {
+    CLEANUP(job_strings_fini) struct job_strings texts = {.items = NULL};
+    if (!generate_words_beside(invocation->words[0], "tokenizer.json", beside, sizeof beside)) {
         (void)complain(invocation, BOURSE_USAGE, "the path of the model is too long");
         return NULL;
     }
     words.items[words.count++] = invocation->words[0];
     add_pair(&words, (char[]){"-g"}, option_text(invocation, "tokenizer", beside));
-    add_pair(&words, (char[]){"-q"}, lines != NULL ? "{line}" : prompt);
+    if (option_given(invocation, "prompts")) {
+        add_pair(&words, prompt_option, "{line}");
+    } else if (!add_prompts(invocation, &texts, &words)) {
+        return NULL;
+    }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (option_given(invocation, names[i])) {
             add_pair(&words, options[i], option_text(invocation, names[i], ""));

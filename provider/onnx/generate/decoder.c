@@ -13,9 +13,11 @@ struct decoder {
     struct onnx_engine_ports inputs, outputs;
     struct onnx_array *values;  /* one for each input; the pasts among them */
     struct onnx_array *results; /* one for each output */
-    size_t length;              /* tokens of the past */
-    float *logits;
-    size_t logit_count;
+    size_t rows;
+    size_t *lengths; /* tokens of each row's past */
+    size_t width;    /* of the past: the most tokens of a row */
+    float *logits;   /* of all rows */
+    size_t logit_count, logit_rows;
 };
 
 static void release_all(struct onnx_array *arrays, size_t count)
@@ -33,6 +35,7 @@ void decoder_destroy(struct decoder **self)
         release_all(decoder->results, decoder->outputs.count);
         free(decoder->values);
         free(decoder->results);
+        free(decoder->lengths);
         free(decoder->logits);
         free(decoder);
         *self = NULL;
@@ -101,7 +104,9 @@ struct decoder *decoder_create(const struct onnx_engine *engine, void *session,
     decoder->outputs = engine->outputs(session);
     decoder->values = calloc(decoder->inputs.count + 1, sizeof *decoder->values);
     decoder->results = calloc(decoder->outputs.count + 1, sizeof *decoder->results);
-    if (decoder->values == NULL || decoder->results == NULL) {
+    decoder->lengths = calloc(1, sizeof *decoder->lengths);
+    decoder->rows = 1;
+    if (decoder->values == NULL || decoder->results == NULL || decoder->lengths == NULL) {
         problem_set(ret_problem, "there is not enough memory");
         decoder_destroy(&decoder);
     } else if (!find_ports(decoder, ret_problem) || !make_pasts(decoder, ret_problem)) {
@@ -116,7 +121,7 @@ struct decoder *decoder_create(const struct onnx_engine *engine, void *session,
 static bool make_integers(struct decoder *decoder, size_t input, size_t count, int64_t **ret_items,
                           struct problem *problem)
 {
-    const int64_t dims[2] = {1, (int64_t)count};
+    const int64_t dims[2] = {(int64_t)decoder->rows, (int64_t)count};
     *ret_items = NULL;
     if (input == DECODER_NONE) {
         return true;
@@ -133,20 +138,23 @@ static bool make_inputs(struct decoder *decoder, const uint32_t *tokens, size_t 
     int64_t *ids = NULL;
     int64_t *mask = NULL;
     int64_t *positions = NULL;
-    const size_t all = decoder->length + count;
+    const size_t all = decoder->width + count;
     if (!make_integers(decoder, decoder->ports.ids, count, &ids, problem) ||
         !make_integers(decoder, decoder->ports.mask, all, &mask, problem) ||
         !make_integers(decoder, decoder->ports.positions, count, &positions, problem)) {
         return false;
     }
-    for (size_t i = 0; i < count; i++) {
-        ids[i] = tokens[i];
-        if (positions != NULL) {
-            positions[i] = (int64_t)(decoder->length + i);
+    for (size_t row = 0; row < decoder->rows; row++) {
+        const size_t length = decoder->lengths[row];
+        for (size_t i = 0; i < count; i++) {
+            ids[row * count + i] = tokens[row * count + i];
+            if (positions != NULL) {
+                positions[row * count + i] = (int64_t)(length + i);
+            }
         }
-    }
-    for (size_t i = 0; mask != NULL && i < all; i++) {
-        mask[i] = 1;
+        for (size_t i = decoder->width - length; mask != NULL && i < all; i++) {
+            mask[row * all + i] = 1; /* onnx_array_make has zeroed the others */
+        }
     }
     return true;
 }
@@ -155,7 +163,8 @@ static bool make_inputs(struct decoder *decoder, const uint32_t *tokens, size_t 
 static bool check_results(const struct decoder *decoder, size_t count, struct problem *problem)
 {
     const struct onnx_array *logits = &decoder->results[decoder->ports.logits];
-    if (logits->rank != 3 || logits->dims[0] != 1 || logits->dims[1] != (int64_t)count ||
+    const int64_t rows = (int64_t)decoder->rows;
+    if (logits->rank != 3 || logits->dims[0] != rows || logits->dims[1] != (int64_t)count ||
         logits->dims[2] < 1) {
         problem_set(problem, "the model's logits have other dims than one row for each token");
         return false;
@@ -163,9 +172,9 @@ static bool check_results(const struct decoder *decoder, size_t count, struct pr
     for (size_t i = 0; i < decoder->ports.past_count; i++) {
         const struct onnx_array *past = &decoder->values[decoder->ports.pasts[i]];
         const struct onnx_array *present = &decoder->results[decoder->ports.presents[i]];
-        if (present->rank != 4 || present->type != past->type || present->dims[0] != 1 ||
+        if (present->rank != 4 || present->type != past->type || present->dims[0] != rows ||
             present->dims[1] != past->dims[1] || present->dims[3] != past->dims[3] ||
-            present->dims[2] != (int64_t)(decoder->length + count)) {
+            present->dims[2] != (int64_t)(decoder->width + count)) {
             problem_set(problem, "the model leaves a past (%s) that does not fit its own input",
                         decoder->outputs.items[decoder->ports.presents[i]].name);
             return false;
@@ -174,26 +183,29 @@ static bool check_results(const struct decoder *decoder, size_t count, struct pr
     return true;
 }
 
-/* Copies the logits of the last token. */
+/* Copies the logits of each row's last token. */
 static bool take_logits(struct decoder *decoder, size_t count, struct problem *problem)
 {
     const struct onnx_array *all = &decoder->results[decoder->ports.logits];
     const size_t width = (size_t)all->dims[2];
-    const size_t first = (count - 1) * width;
-    if (width != decoder->logit_count) {
+    if (width != decoder->logit_count || decoder->rows != decoder->logit_rows) {
         free(decoder->logits);
-        decoder->logits = malloc(width * sizeof(float));
+        decoder->logits = calloc(width, decoder->rows * sizeof(float));
         decoder->logit_count = decoder->logits != NULL ? width : 0;
+        decoder->logit_rows = decoder->rows;
     }
     if (decoder->logits == NULL) {
         problem_set(problem, "there is not enough memory");
         return false;
     }
-    if (all->type == ONNX_FLOAT) {
-        memcpy(decoder->logits, (const float *)all->bytes + first, width * sizeof(float));
-    } else {
-        own_halves_widen(all->type, (int64_t)width, (const uint16_t *)all->bytes + first,
-                         decoder->logits);
+    for (size_t row = 0; row < decoder->rows; row++) {
+        const size_t first = (row * count + count - 1) * width;
+        float *to = decoder->logits + row * width;
+        if (all->type == ONNX_FLOAT) {
+            memcpy(to, (const float *)all->bytes + first, width * sizeof(float));
+        } else {
+            own_halves_widen(all->type, (int64_t)width, (const uint16_t *)all->bytes + first, to);
+        }
     }
     return true;
 }
@@ -208,7 +220,10 @@ static void move_on(struct decoder *decoder, size_t count)
         *past = *present;
         *present = (struct onnx_array){.type = ONNX_UNDEFINED};
     }
-    decoder->length += count;
+    decoder->width += count;
+    for (size_t row = 0; row < decoder->rows; row++) {
+        decoder->lengths[row] += count;
+    }
 }
 
 enum onnx_engine_status decoder_step(struct decoder *decoder, const uint32_t *tokens, size_t count,
@@ -234,4 +249,117 @@ enum onnx_engine_status decoder_step(struct decoder *decoder, const uint32_t *to
     }
     release_all(decoder->results, decoder->outputs.count);
     return status;
+}
+
+/* ---------------------------------------------------------------- several rows */
+
+static bool is_free(struct onnx_engine_ports ports, size_t port)
+{
+    return ports.items[port].dims[0] < 0;
+}
+
+const char *decoder_lacks_rows(const struct decoder *decoder)
+{
+    const struct decoder_ports *ports = &decoder->ports;
+    if (ports->mask == DECODER_NONE) {
+        return "it has no attention_mask";
+    }
+    if (ports->positions == DECODER_NONE) {
+        return "it has no position_ids";
+    }
+    bool are_free = is_free(decoder->inputs, ports->ids) && is_free(decoder->inputs, ports->mask) &&
+                    is_free(decoder->inputs, ports->positions);
+    for (size_t i = 0; i < ports->past_count; i++) {
+        are_free = are_free && is_free(decoder->inputs, ports->pasts[i]);
+    }
+    return are_free ? NULL : "its first dim is always 1";
+}
+
+/* A row of the new group comes from this one. */
+struct row_source {
+    const struct decoder *decoder;
+    size_t row;
+};
+
+static struct row_source source_of(const struct decoder *decoder, const struct decoder_rows *rows,
+                                   size_t row)
+{
+    return row < rows->stay_count ? (struct row_source){decoder, rows->stay[row]}
+                                  : (struct row_source){rows->join[row - rows->stay_count], 0};
+}
+
+/* Copies the past of a row, each head to the right end of its new place. */
+static void copy_row(const struct row_source *source, size_t input, struct onnx_array *to,
+                     size_t row)
+{
+    const struct onnx_array *from = &source->decoder->values[input];
+    const size_t heads = (size_t)to->dims[1];
+    const size_t token_bytes = (size_t)to->dims[3] * (size_t)onnx_type_bytes(to->type);
+    const size_t to_width = (size_t)to->dims[2];
+    const size_t from_width = source->decoder->width;
+    const size_t length = source->decoder->lengths[source->row];
+    for (size_t head = 0; head < heads && length > 0; head++) {
+        const size_t from_end = ((source->row * heads + head) + 1) * from_width;
+        const size_t to_end = ((row * heads + head) + 1) * to_width;
+        memcpy((uint8_t *)to->bytes + (to_end - length) * token_bytes,
+               (const uint8_t *)from->bytes + (from_end - length) * token_bytes,
+               length * token_bytes);
+    }
+}
+
+static bool make_group(const struct decoder *decoder, const struct decoder_rows *rows,
+                       const size_t *lengths, struct onnx_array *pasts, struct problem *problem)
+{
+    const size_t count = rows->stay_count + rows->join_count;
+    size_t width = 0;
+    for (size_t row = 0; row < count; row++) {
+        width = lengths[row] > width ? lengths[row] : width;
+    }
+    for (size_t i = 0; i < decoder->ports.past_count; i++) {
+        const size_t input = decoder->ports.pasts[i];
+        const struct onnx_engine_port *port = &decoder->inputs.items[input];
+        const int64_t dims[4] = {(int64_t)count, port->dims[1], (int64_t)width, port->dims[3]};
+        if (!onnx_array_make(port->type, 4, dims, &pasts[i], problem)) {
+            return false;
+        }
+        for (size_t row = 0; row < count; row++) {
+            const struct row_source source = source_of(decoder, rows, row);
+            copy_row(&source, input, &pasts[i], row);
+        }
+    }
+    return true;
+}
+
+bool decoder_regroup(struct decoder *decoder, const struct decoder_rows *rows,
+                     struct problem *ret_problem)
+{
+    const size_t count = rows->stay_count + rows->join_count;
+    struct onnx_array *pasts = calloc(decoder->ports.past_count, sizeof *pasts);
+    size_t *lengths = calloc(count, sizeof *lengths);
+    bool good = pasts != NULL && lengths != NULL;
+    if (!good) {
+        problem_set(ret_problem, "there is not enough memory");
+    }
+    for (size_t row = 0; good && row < count; row++) {
+        const struct row_source source = source_of(decoder, rows, row);
+        lengths[row] = source.decoder->lengths[source.row];
+    }
+    good = good && make_group(decoder, rows, lengths, pasts, ret_problem);
+    for (size_t i = 0; good && i < decoder->ports.past_count; i++) {
+        struct onnx_array *past = &decoder->values[decoder->ports.pasts[i]];
+        const struct onnx_array old = *past;
+        *past = pasts[i];
+        pasts[i] = old;
+        decoder->width = (size_t)past->dims[2];
+    }
+    if (good) {
+        free(decoder->lengths);
+        decoder->lengths = lengths;
+        decoder->rows = count;
+        lengths = NULL;
+    }
+    release_all(pasts, decoder->ports.past_count);
+    free(pasts);
+    free(lengths);
+    return good;
 }

@@ -3,32 +3,24 @@
 #include "base/text.h"
 #include "formats/generate/decoder_ports.h"
 #include "formats/generate/word_split.h"
-#include "provider/onnx/generate/decoder.h"
+#include "provider/onnx/generate/generate_internal.h"
 #include "provider/onnx/generate/sample.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { GROWTH = 4096 };
+enum {
+    GROWTH = 4096,
+    LINE_BYTES = 72, /* a labelled line without a newline is shown when it is so long */
+    LABEL_SIZE = 32
+};
 
 /* Text that nobody has seen waits so long at most while tokens come faster: the agent looks every
  * 100 ms, and a small model's step takes less than a write. */
 #define LIVE_EVERY_NS (10 * INT64_C(1000000))
-
-/* One text while it is made. */
-struct making {
-    const struct generate_run *run;
-    struct generate_result *result;
-    struct decoder *decoder;
-    struct random random;
-    size_t text_capacity;
-    size_t shown; /* bytes of the text that went to `live` */
-    int64_t shown_ns;
-    struct problem *problem;
-};
 
 void generate_result_fini(struct generate_result *result)
 {
@@ -38,7 +30,7 @@ void generate_result_fini(struct generate_result *result)
     *result = (struct generate_result){.prompt = NULL};
 }
 
-static int64_t now_ns(clockid_t clock)
+int64_t generate_now_ns(clockid_t clock)
 {
     struct timespec now;
     (void)clock_gettime(clock, &now);
@@ -71,15 +63,44 @@ static size_t whole_bytes(const uint8_t *text, size_t size)
 }
 
 /* A reader that is gone is no reason to end the work. */
-static void show(struct making *making, size_t until)
+static void write_live(const struct making *making, const void *bytes, size_t size)
 {
-    while (making->run->live >= 0 && making->shown < until) {
-        const ssize_t written =
-            write(making->run->live, making->result->text + making->shown, until - making->shown);
+    const uint8_t *at = bytes;
+    while (making->run->live >= 0 && size > 0) {
+        const ssize_t written = write(making->run->live, at, size);
         if (written < 0 && errno != EINTR) {
             return;
         }
-        making->shown += written > 0 ? (size_t)written : 0;
+        at += written > 0 ? written : 0;
+        size -= written > 0 ? (size_t)written : 0;
+    }
+}
+
+static void show(struct making *making, size_t until)
+{
+    write_live(making, making->result->text + making->shown, until - making->shown);
+    making->shown = until;
+}
+
+/* Shows lines that begin with the text's number. They depend on the tokens and not on the time, so
+ * that equal runs print equal bytes. */
+static void show_lines(struct making *making, bool is_over)
+{
+    char label[LABEL_SIZE];
+    const uint8_t *text = making->result->text;
+    const size_t size = making->result->text_size;
+    const size_t until = is_over || size == 0 ? size : whole_bytes(text, size);
+    const int length = snprintf(label, sizeof label, "[%zu] ", making->number);
+    while (making->shown < until) {
+        const uint8_t *from = text + making->shown;
+        const size_t left = until - making->shown;
+        const uint8_t *newline = memchr(from, '\n', left);
+        if (newline == NULL && left < LINE_BYTES && !is_over) {
+            return;
+        }
+        write_live(making, label, (size_t)length);
+        show(making, newline != NULL ? making->shown + (size_t)(newline + 1 - from) : until);
+        write_live(making, "\n", newline == NULL);
     }
 }
 
@@ -101,7 +122,11 @@ static bool add_text(struct making *making, uint32_t token)
         memcpy(result->text + result->text_size, text, size);
     }
     result->text_size += size;
-    const int64_t at_ns = now_ns(CLOCK_MONOTONIC);
+    if (making->is_labelled) {
+        show_lines(making, false);
+        return true;
+    }
+    const int64_t at_ns = generate_now_ns(CLOCK_MONOTONIC);
     if (at_ns - making->shown_ns >= LIVE_EVERY_NS) {
         making->shown_ns = at_ns;
         show(making, whole_bytes(result->text, result->text_size));
@@ -137,47 +162,52 @@ static enum onnx_engine_status choose(struct making *making, const float *logits
     return ONNX_ENGINE_OK;
 }
 
-/* Chooses tokens until the text ends. The logits are those behind the prompt. */
-static enum onnx_engine_status make_tokens(struct making *making, const float *logits, size_t count)
+enum onnx_engine_status generate_making_take(struct making *making, const float *logits,
+                                             size_t count, bool *ret_is_over)
 {
     const struct generate_words *words = making->run->words;
     struct generate_result *result = making->result;
-    for (;;) {
-        uint32_t token = 0;
-        enum onnx_engine_status status = choose(making, logits, count, &token);
-        if (status != ONNX_ENGINE_OK) {
-            return status;
-        }
-        if (is_end(making->run, token)) {
-            result->end = GENERATE_END_TOKEN;
-            return ONNX_ENGINE_OK;
-        }
-        result->tokens[result->token_count++] = token;
-        if (!add_text(making, token)) {
-            return out_of_memory(making);
-        }
-        if (result->token_count == words->tokens_most) {
-            result->end = GENERATE_END_MOST;
-            return ONNX_ENGINE_OK;
-        }
-        if (result->prompt_count + result->token_count > words->context) {
-            result->end = GENERATE_END_CONTEXT;
-            return ONNX_ENGINE_OK;
-        }
-        status = decoder_step(making->decoder, &token, 1, &logits, &count, making->problem);
-        if (status != ONNX_ENGINE_OK) {
-            return status;
-        }
-        result->decode_steps++;
+    uint32_t token = 0;
+    const enum onnx_engine_status status = choose(making, logits, count, &token);
+    *ret_is_over = true;
+    if (status != ONNX_ENGINE_OK) {
+        return status;
+    }
+    if (is_end(making->run, token)) {
+        result->end = GENERATE_END_TOKEN;
+        return ONNX_ENGINE_OK;
+    }
+    result->tokens[result->token_count++] = token;
+    if (!add_text(making, token)) {
+        return out_of_memory(making);
+    }
+    if (result->token_count == words->tokens_most) {
+        result->end = GENERATE_END_MOST;
+        return ONNX_ENGINE_OK;
+    }
+    if (result->prompt_count + result->token_count > words->context) {
+        result->end = GENERATE_END_CONTEXT;
+        return ONNX_ENGINE_OK;
+    }
+    *ret_is_over = false;
+    return ONNX_ENGINE_OK;
+}
+
+void generate_making_end(struct making *making)
+{
+    if (making->is_labelled) {
+        show_lines(making, true);
+    } else {
+        show(making, making->result->text_size);
     }
 }
 
-static enum onnx_engine_status read_prompt(struct making *making)
+enum onnx_engine_status generate_making_begin(struct making *making)
 {
     const struct generate_words *words = making->run->words;
     struct generate_result *result = making->result;
-    result->prompt = tokenizer_encode(making->run->tokenizer, words->prompt, strlen(words->prompt),
-                                      &result->prompt_count);
+    result->prompt = tokenizer_encode(making->run->tokenizer, making->prompt,
+                                      strlen(making->prompt), &result->prompt_count);
     result->tokens = calloc(words->tokens_most, sizeof *result->tokens);
     if (result->prompt == NULL || result->tokens == NULL) {
         return out_of_memory(making);
@@ -190,29 +220,59 @@ static enum onnx_engine_status read_prompt(struct making *making)
     return ONNX_ENGINE_OK;
 }
 
-static enum onnx_engine_status make_text(struct making *making)
+enum onnx_engine_status generate_making_prefill(struct making *making, struct decoder *decoder,
+                                                const float **ret_logits, size_t *ret_count)
+{
+    struct generate_result *result = making->result;
+    const int64_t begin_ns = generate_now_ns(CLOCK_MONOTONIC);
+    const int64_t begin_cpu_ns = generate_now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    const enum onnx_engine_status status = decoder_step(
+        decoder, result->prompt, result->prompt_count, ret_logits, ret_count, making->problem);
+    result->prefill_ns = generate_now_ns(CLOCK_MONOTONIC) - begin_ns;
+    result->prefill_cpu_ns = generate_now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_cpu_ns;
+    return status;
+}
+
+/* ---------------------------------------------------------------- one text */
+
+/* Chooses tokens until the text ends. The logits are those behind the prompt. */
+static enum onnx_engine_status make_tokens(struct making *making, struct decoder *decoder,
+                                           const float *logits, size_t count)
+{
+    struct generate_result *result = making->result;
+    for (;;) {
+        bool is_over = false;
+        enum onnx_engine_status status = generate_making_take(making, logits, count, &is_over);
+        if (status != ONNX_ENGINE_OK || is_over) {
+            return status;
+        }
+        status = decoder_step(decoder, &result->tokens[result->token_count - 1], 1, &logits, &count,
+                              making->problem);
+        if (status != ONNX_ENGINE_OK) {
+            return status;
+        }
+        result->decode_steps++;
+    }
+}
+
+static enum onnx_engine_status make_text(struct making *making, struct decoder *decoder)
 {
     struct generate_result *result = making->result;
     const float *logits = NULL;
     size_t count = 0;
-    enum onnx_engine_status status = read_prompt(making);
+    enum onnx_engine_status status = generate_making_begin(making);
     if (status != ONNX_ENGINE_OK) {
         return status;
     }
-    const int64_t begin_ns = now_ns(CLOCK_MONOTONIC);
-    const int64_t begin_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-    status = decoder_step(making->decoder, result->prompt, result->prompt_count, &logits, &count,
-                          making->problem);
-    const int64_t middle_ns = now_ns(CLOCK_MONOTONIC);
-    const int64_t middle_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-    result->prefill_ns = middle_ns - begin_ns;
-    result->prefill_cpu_ns = middle_cpu_ns - begin_cpu_ns;
+    status = generate_making_prefill(making, decoder, &logits, &count);
+    const int64_t begin_ns = generate_now_ns(CLOCK_MONOTONIC);
+    const int64_t begin_cpu_ns = generate_now_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (status == ONNX_ENGINE_OK) {
-        status = make_tokens(making, logits, count);
+        status = make_tokens(making, decoder, logits, count);
     }
-    result->decode_ns = now_ns(CLOCK_MONOTONIC) - middle_ns;
-    result->decode_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - middle_cpu_ns;
-    show(making, result->text_size);
+    result->decode_ns = generate_now_ns(CLOCK_MONOTONIC) - begin_ns;
+    result->decode_cpu_ns = generate_now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_cpu_ns;
+    generate_making_end(making);
     return status;
 }
 
@@ -221,15 +281,16 @@ enum onnx_engine_status generate_text(const struct generate_run *run,
                                       struct problem *ret_problem)
 {
     struct making making = {.run = run,
+                            .prompt = run->words->prompts[0],
                             .result = ret_result,
                             .random = random_seeded(run->words->seed),
                             .problem = ret_problem};
     *ret_result = (struct generate_result){.prompt = NULL};
-    making.decoder = decoder_create(run->engine, run->session, ret_problem);
-    if (making.decoder == NULL) {
+    struct decoder *decoder = decoder_create(run->engine, run->session, ret_problem);
+    if (decoder == NULL) {
         return ONNX_ENGINE_MODEL;
     }
-    const enum onnx_engine_status status = make_text(&making);
-    decoder_destroy(&making.decoder);
+    const enum onnx_engine_status status = make_text(&making, decoder);
+    decoder_destroy(&decoder);
     return status;
 }

@@ -91,10 +91,9 @@ static json_t *token_values(const uint32_t *tokens, size_t count)
     return list;
 }
 
-static json_t *answer_value(const struct generate_run *run, const struct generate_result *result)
+static json_t *answer_value(const char *prompt, const struct generate_result *result)
 {
     static const char *const ends[GENERATE_ENDS] = {"token", "most", "context"};
-    const char *prompt = run->words->prompt;
     return json_pack("{s:i, s:o, s:o, s:o, s:o, s:I, s:I, s:s}", "version", 1, "prompt",
                      text_value((const uint8_t *)prompt, strlen(prompt)), "text",
                      text_value(result->text, result->text_size), "prompt_tokens",
@@ -134,13 +133,85 @@ enum operation_status generate_write(int folder, const struct generate_run *run,
     enum operation_status status =
         write_file(folder, names[written], result->text, result->text_size, ret_problem);
     if (status == OPERATION_OK) {
-        status = write_json(folder, names[++written], answer_value(run, result), ret_problem);
+        status = write_json(folder, names[++written], answer_value(run->words->prompts[0], result),
+                            ret_problem);
     }
     if (status == OPERATION_OK) {
         status = write_json(folder, names[++written], speed_value(run, result), ret_problem);
     }
     for (size_t i = 0; status != OPERATION_OK && i < written; i++) {
         (void)unlinkat(folder, names[i], 0);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- several texts */
+
+/* Lines of JSON that grow. */
+struct lines {
+    char *text;
+    size_t size, capacity;
+};
+
+/* Adds a value as one line, and takes it over. */
+static bool add_line(struct lines *lines, json_t *value)
+{
+    char *text = value != NULL ? json_dumps(value, JSON_REAL_PRECISION(6)) : NULL;
+    json_decref(value);
+    const size_t length = text != NULL ? strlen(text) : 0;
+    if (text != NULL && lines->size + length + 1 > lines->capacity) {
+        const size_t capacity = 2 * (lines->size + length + 1);
+        char *grown = realloc(lines->text, capacity);
+        lines->capacity = grown != NULL ? capacity : lines->capacity;
+        lines->text = grown != NULL ? grown : lines->text;
+    }
+    const bool fits = text != NULL && lines->size + length + 1 <= lines->capacity;
+    if (fits) {
+        memcpy(lines->text + lines->size, text, length);
+        lines->text[lines->size + length] = '\n';
+        lines->size += length + 1;
+    }
+    free(text);
+    return fits;
+}
+
+static json_t *many_speed_value(const struct generate_run *run, const struct generate_many *texts,
+                                const struct generate_speed *speed)
+{
+    return json_pack(
+        "{s:i, s:s, s:I, s:I, s:o, s:o}", "version", 1, "engine", run->engine->name, "prompts",
+        (json_int_t)texts->count, "at_a_time", (json_int_t)speed->rows, "prefill",
+        part_value(speed->prompt_tokens, speed->prefill_ns, speed->prefill_cpu_ns), "decode",
+        part_value(speed->decode_tokens, speed->decode_ns, speed->decode_cpu_ns));
+}
+
+enum operation_status generate_write_many(int folder, const struct generate_run *run,
+                                          const struct generate_many *texts,
+                                          const struct generate_result *results,
+                                          const struct generate_speed *speed,
+                                          struct problem *ret_problem)
+{
+    struct lines lines = {.text = NULL};
+    bool good = true;
+    for (size_t i = 0; good && i < texts->count; i++) {
+        json_t *value = answer_value(texts->prompts[i], &results[i]);
+        (void)json_object_set_new(value, "index", json_integer((json_int_t)i));
+        good = add_line(&lines, value);
+    }
+    if (!good) {
+        problem_set(ret_problem, "there is not enough memory");
+        free(lines.text);
+        return OPERATION_MEMORY;
+    }
+    enum operation_status status =
+        write_file(folder, GENERATE_ANSWERS_FILE, lines.text, lines.size, ret_problem);
+    free(lines.text);
+    if (status == OPERATION_OK) {
+        status = write_json(folder, GENERATE_SPEED_FILE, many_speed_value(run, texts, speed),
+                            ret_problem);
+        if (status != OPERATION_OK) {
+            (void)unlinkat(folder, GENERATE_ANSWERS_FILE, 0);
+        }
     }
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "tests/support/suite.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct problem problem;
@@ -22,7 +23,10 @@ START_TEST(a_run_has_a_model_a_tokenizer_and_a_prompt)
         problem.text);
     ck_assert_str_eq(read.model, "m.onnx");
     ck_assert_str_eq(read.tokenizer, "t.json");
-    ck_assert_str_eq(read.prompt, "Once");
+    ck_assert_uint_eq(read.prompt_count, 1);
+    ck_assert_str_eq(read.prompts[0], "Once");
+    ck_assert_uint_eq(read.rows, GENERATE_ROWS_DEFAULT);
+    ck_assert(!generate_words_are_many(&read));
     ck_assert_uint_eq(read.tokens_most, 9);
     ck_assert_uint_eq(read.context, 128);
     ck_assert_uint_eq(read.temperature_milli, 850);
@@ -34,6 +38,34 @@ START_TEST(a_run_has_a_model_a_tokenizer_and_a_prompt)
     ck_assert_uint_eq(read.tokens_most, GENERATE_TOKENS_DEFAULT);
     ck_assert_uint_eq(read.temperature_milli, 0);
     ck_assert(!read.has_context);
+}
+END_TEST
+
+START_TEST(a_run_may_have_several_prompts_or_a_file_of_them)
+{
+    static const char *const two[] = {"m.onnx", "-g", "t.json", "-q", "a", "-q", "b", "-b", "3"};
+    static const char *const file[] = {"m.onnx", "-g", "t.json", "-q", "<{line}>", "-f", "p.txt"};
+    const char *many[3 + 2 * (GENERATE_PROMPTS_MOST + 1)] = {"m.onnx", "-g", "t.json"};
+    struct generate_words read;
+    ck_assert(generate_words_read(two, 9, false, &read, &problem));
+    ck_assert_uint_eq(read.prompt_count, 2);
+    ck_assert_str_eq(read.prompts[1], "b");
+    ck_assert_uint_eq(read.rows, 3);
+    ck_assert(generate_words_are_many(&read));
+    ck_assert(generate_words_read(file, 7, false, &read, &problem));
+    ck_assert_str_eq(read.file, "p.txt");
+    ck_assert(generate_words_are_many(&read));
+    for (size_t i = 3; i < sizeof many / sizeof many[0]; i += 2) {
+        many[i] = "-q";
+        many[i + 1] = "x";
+    }
+    ck_assert(
+        generate_words_read(many, 3 + 2 * (size_t)GENERATE_PROMPTS_MOST, false, &read, &problem));
+    ck_assert(!generate_words_read(many, sizeof many / sizeof many[0], false, &read, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "at most 64 prompts"));
+    char *literal = generate_words_literal("{a} }");
+    ck_assert_str_eq(literal, "{{a}} }}");
+    free(literal);
 }
 END_TEST
 
@@ -53,6 +85,9 @@ START_TEST(what_is_no_run_is_refused)
                  {"-r", "{index}", "-r"},
                  {"-r", "99999999999999999999", "-r"},
                  {"-e", "4294967295", "-e"},
+                 {"-b", "0", "-b \"0\" is no number from 1 to 64"},
+                 {"-b", "65", "-b"},
+                 {"-f", "", "-f names no file"},
                  {"-q", "", "needs a tokenizer (-g) and a prompt (-q)"}};
     struct generate_words read;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -62,6 +97,9 @@ START_TEST(what_is_no_run_is_refused)
         ck_assert_msg(strstr(problem.text, wrong[i].said) != NULL, "%s: %s", wrong[i].said,
                       problem.text);
     }
+    const char *const both[] = {"m.onnx", "-g", "t.json", "-f", "p", "-q", "a", "-q", "b"};
+    ck_assert(!generate_words_read(both, 9, false, &read, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "goes with one -q"));
     const char *const hole[] = {"m.onnx", "-g", "t.json", "-q", "Once", "-r", "{index}"};
     ck_assert(generate_words_read(hole, 7, true, &read, &problem));
     ck_assert(!generate_words_read(hole, 6, true, &read, &problem));
@@ -101,6 +139,20 @@ START_TEST(the_keys_of_a_job_file_become_words)
 }
 END_TEST
 
+START_TEST(a_list_of_prompts_becomes_words)
+{
+    static const char *const wanted[] = {"m.onnx", "-g", "tokenizer.json", "-q", "Once", "-q", "If",
+                                         "-b",     "4"};
+    struct job_file *job = parse("model: m.onnx\ngenerate: {prompt: [Once, If], batch: 4}\n");
+    ck_assert_msg(job != NULL, "%s", problem.text);
+    ck_assert_uint_eq(job->run.count, sizeof wanted / sizeof wanted[0]);
+    for (size_t i = 0; i < job->run.count; i++) {
+        ck_assert_str_eq(job->run.items[i], wanted[i]);
+    }
+    job_file_destroy(&job);
+}
+END_TEST
+
 START_TEST(what_does_not_go_with_a_prompt_is_refused_with_its_line)
 {
 #define MODEL "model: m.onnx\ngenerate: {prompt: Once}\n"
@@ -112,6 +164,8 @@ START_TEST(what_does_not_go_with_a_prompt_is_refused_with_its_line)
                  {"model: m.onnx\ngenerate: {prompt: x, max_tokens: 0}\n", "max_tokens"},
                  {"model: m.onnx\ngenerate: {prompt: x, temperature: hot}\n", "the temperature is"},
                  {"model: m.onnx\ngenerate: {prompt: \"{x}\"}\n", "{x}"},
+                 {"model: m.onnx\ngenerate: {prompt: []}\n", "prompt"},
+                 {"model: m.onnx\ngenerate: {prompt: [a], batch: 65}\n", "batch"},
                  {MODEL "inputs: {x: a.npy}\n", "job.yaml:3: inputs: does not go with generate"},
                  {MODEL "outputs: {y: b.npy}\n", "does not go with generate"},
                  {MODEL "parts: 3\n", "does not go with generate"},
@@ -212,7 +266,8 @@ START_TEST(a_vocabulary_may_be_padded_and_not_smaller)
 END_TEST
 
 SUITE("generate_words", begin, NULL, TEST(a_run_has_a_model_a_tokenizer_and_a_prompt),
-      TEST(what_is_no_run_is_refused), TEST(the_keys_of_a_job_file_become_words),
+      TEST(a_run_may_have_several_prompts_or_a_file_of_them), TEST(what_is_no_run_is_refused),
+      TEST(a_list_of_prompts_becomes_words), TEST(the_keys_of_a_job_file_become_words),
       TEST(what_does_not_go_with_a_prompt_is_refused_with_its_line),
       TEST(a_decoder_is_known_by_the_names_of_its_ports),
       TEST(a_vocabulary_may_be_padded_and_not_smaller))

@@ -3,6 +3,7 @@
  * text ends. */
 #include "provider/onnx/generate/decoder.h"
 #include "provider/onnx/generate/generate.h"
+#include "provider/onnx/generate/prompts.h"
 #include "provider/onnx/generate/sample.h"
 #include "provider/onnx/onnx_file.h"
 #include "provider/onnx/onnx_serve.h"
@@ -58,8 +59,13 @@ static void begin(void)
 
 static void end(void)
 {
-    static const char *const names[] = {
-        GENERATE_TEXT_FILE, GENERATE_ANSWER_FILE, GENERATE_SPEED_FILE, "live", "m.onnx", "t.json"};
+    static const char *const names[] = {GENERATE_TEXT_FILE,
+                                        GENERATE_ANSWER_FILE,
+                                        GENERATE_SPEED_FILE,
+                                        GENERATE_ANSWERS_FILE,
+                                        "live",
+                                        "m.onnx",
+                                        "t.json"};
     engine.close(&session);
     onnx_file_unmap(&model);
     tokenizer_destroy(&tokenizer);
@@ -230,7 +236,8 @@ END_TEST
 
 static struct generate_words words_of(uint32_t most, uint32_t temperature_milli, uint64_t seed)
 {
-    return (struct generate_words){.prompt = PROMPT,
+    return (struct generate_words){.prompts = {PROMPT},
+                                   .prompt_count = 1,
                                    .tokens_most = most,
                                    .context = CONTEXT,
                                    .temperature_milli = temperature_milli,
@@ -308,6 +315,121 @@ START_TEST(a_text_ends_at_a_token_or_where_the_model_has_no_place)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- several texts */
+
+enum { MANY = 7 };
+static const char *const prompts[MANY] = {
+    PROMPT, "You may copy", "If", PROMPT, "the terms of this License", "Software", "a b c d e f g"};
+
+/* Texts end at different steps, so that places become free and prompts follow. */
+static void expect_same_as_alone(struct generate_words words, size_t rows)
+{
+    struct generate_result results[MANY];
+    struct generate_speed speed;
+    const struct generate_many many = {prompts, MANY, rows};
+    const struct generate_run run = {
+        .engine = &engine, .session = session, .tokenizer = tokenizer, .words = &words, .live = -1};
+    ck_assert_msg(generate_texts(&run, &many, results, &speed, &problem) == ONNX_ENGINE_OK, "%s",
+                  problem.text);
+    ck_assert_ptr_null(speed.lacks);
+    ck_assert_uint_eq(speed.rows, rows);
+    size_t tokens = 0;
+    size_t steps = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        words.prompts[0] = prompts[i];
+        struct generate_result alone = make_text(&words, -1);
+        ck_assert_msg(same_tokens(&alone, &results[i]), "%zu rows, prompt %zu", rows, i);
+        ck_assert_int_eq(alone.end, results[i].end);
+        ck_assert_uint_eq(alone.text_size, results[i].text_size);
+        ck_assert_uint_eq(alone.decode_steps, results[i].decode_steps);
+        tokens += alone.prompt_count;
+        steps += alone.decode_steps;
+        generate_result_fini(&alone);
+        generate_result_fini(&results[i]);
+    }
+    ck_assert_uint_eq(speed.prompt_tokens, tokens);
+    ck_assert_uint_eq(speed.decode_tokens, steps);
+}
+
+START_TEST(texts_that_share_steps_are_those_of_their_prompts_alone)
+{
+    static const size_t rows[] = {1, 3, GENERATE_ROWS_MOST};
+    struct generate_words greedy = words_of(7, 0, 1);
+    struct generate_words drawn = words_of(7, 900, 3);
+    struct generate_result first = make_text(&greedy, -1);
+    greedy.stops[0] = first.tokens[4]; /* some end earlier than others */
+    greedy.stop_count = 1;
+    drawn.stops[0] = first.tokens[1];
+    drawn.stop_count = 1;
+    generate_result_fini(&first);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        expect_same_as_alone(greedy, rows[i]);
+    }
+    expect_same_as_alone(drawn, 3);
+}
+END_TEST
+
+START_TEST(a_prompt_that_does_not_fit_fails_all_and_leaks_nothing)
+{
+    struct generate_words words = words_of(10, 0, 1);
+    struct generate_result results[MANY];
+    struct generate_speed speed;
+    const struct generate_many many = {prompts, MANY, 4};
+    const struct generate_run run = {
+        .engine = &engine, .session = session, .tokenizer = tokenizer, .words = &words, .live = -1};
+    size_t size = 0;
+    uint32_t *tokens = tokenizer_encode(tokenizer, prompts[4], strlen(prompts[4]), &size);
+    free(tokens);
+    words.context = (uint32_t)size - 1;
+    ck_assert_int_eq(generate_texts(&run, &many, results, &speed, &problem), ONNX_ENGINE_INPUT);
+    ck_assert_ptr_nonnull(strstr(problem.text, "the model takes 1 to"));
+    for (size_t i = 0; i < MANY; i++) {
+        generate_result_fini(&results[i]);
+    }
+}
+END_TEST
+
+START_TEST(prompts_are_words_or_lines)
+{
+    struct prompts list;
+    struct generate_words words = words_of(10, 0, 1);
+    static const char lines[] = "one\r\n\n{two}\n\r\nthree";
+    words.prompts[1] = "more";
+    words.prompt_count = 2;
+    ck_assert(prompts_list(&words, "", 0, &list, &problem));
+    ck_assert_uint_eq(list.count, 2);
+    ck_assert_str_eq(list.items[1], "more");
+    prompts_fini(&list);
+    words.file = "p.txt";
+    words.prompts[0] = "<{line}> {{x}}";
+    words.prompt_count = 1;
+    ck_assert_msg(prompts_list(&words, lines, sizeof lines - 1, &list, &problem), "%s",
+                  problem.text);
+    ck_assert_uint_eq(list.count, 3);
+    ck_assert_str_eq(list.items[0], "<one> {x}");
+    ck_assert_str_eq(list.items[1], "<{two}> {x}");
+    ck_assert_str_eq(list.items[2], "<three> {x}");
+    prompts_fini(&list);
+    ck_assert(!prompts_list(&words, "\n\r\n", 3, &list, &problem));
+    ck_assert_str_eq(problem.text, "p.txt has no prompt");
+    ck_assert(!prompts_list(&words, "a\nb\0c", 5, &list, &problem));
+    ck_assert_str_eq(problem.text, "p.txt: line 2 has a NUL");
+    words.prompts[0] = "{in}";
+    ck_assert(!prompts_list(&words, "a", 1, &list, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "the prompt of line 1 cannot be made"));
+    char many[2 * (GENERATE_LINES_MOST + 1)];
+    for (size_t i = 0; i < sizeof many; i += 2) {
+        memcpy(many + i, "x\n", 2);
+    }
+    words.prompts[0] = "{line}";
+    ck_assert(prompts_list(&words, many, sizeof many - 2, &list, &problem));
+    ck_assert_uint_eq(list.count, GENERATE_LINES_MOST);
+    prompts_fini(&list);
+    ck_assert(!prompts_list(&words, many, sizeof many, &list, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "more than 4096 prompts"));
+}
+END_TEST
+
 static size_t read_file(const char *name, char text[TEXT_SIZE])
 {
     const int file = openat(at, name, O_RDONLY | O_CLOEXEC);
@@ -365,9 +487,65 @@ START_TEST(a_prompt_leaves_its_text_its_tokens_and_its_speed)
 }
 END_TEST
 
+/* Two runs print the same lines, whatever the time; each line says whose it is. */
+START_TEST(several_prompts_leave_lines_of_json_and_labelled_text)
+{
+    static const char *const words[] = {"m.onnx", "-g", "t.json", "-q", PROMPT, "-q",
+                                        "If",     "-n", "40",     "-b", "2"};
+    char live[TEXT_SIZE];
+    char text[TEXT_SIZE];
+    copy("decoder.onnx", "m.onnx");
+    copy("tokenizer.json", "t.json");
+    struct onnx_serve *serve = onnx_serve_create(&engine, 1);
+    const int out = openat(at, "live", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const struct onnx_serve_run run = {
+        .folder = at, .words = words, .count = sizeof words / sizeof words[0], .live = out};
+    ck_assert_msg(onnx_serve_run(serve, &run, &problem) == OPERATION_OK, "%s", problem.text);
+    (void)read_file(GENERATE_ANSWERS_FILE, text);
+    (void)read_file("live", live);
+    char *line = text;
+    for (int i = 0; i < 2; i++) {
+        char label[8];
+        char shown[TEXT_SIZE] = "";
+        char *end = strchr(line, '\n');
+        ck_assert_ptr_nonnull(end);
+        *end = '\0';
+        json_t *answer = json_loads(line, 0, NULL);
+        ck_assert_int_eq(json_integer_value(json_object_get(answer, "index")), i);
+        ck_assert_int_eq(json_integer_value(json_object_get(answer, "count")), 40);
+        (void)snprintf(label, sizeof label, "[%d] ", i);
+        for (const char *at_line = live; *at_line != '\0'; at_line = strchr(at_line, '\n') + 1) {
+            if (strncmp(at_line, label, 4) == 0) {
+                strncat(shown, at_line + 4, (size_t)(strchr(at_line, '\n') - at_line) - 4);
+            }
+        }
+        /* A line of the text and a long piece both end a line of what is shown. */
+        const char *wanted = json_string_value(json_object_get(answer, "text"));
+        const char *found = shown;
+        for (; *wanted != '\0'; wanted++) {
+            if (*wanted != '\n') {
+                ck_assert_int_eq(*wanted, *found++);
+            }
+        }
+        ck_assert_int_eq(*found, '\0');
+        json_decref(answer);
+        line = end + 1;
+    }
+    ck_assert_int_eq(*line, '\0');
+    (void)read_file(GENERATE_SPEED_FILE, text);
+    ck_assert_ptr_nonnull(strstr(text, "\"prompts\": 2, \"at_a_time\": 2"));
+    ck_assert_int_eq(onnx_serve_run(serve, &run, &problem), OPERATION_FAILED); /* the files exist */
+    ck_assert_int_eq(close(out), 0);
+    onnx_serve_destroy(&serve);
+}
+END_TEST
+
 SUITE("generate", begin, end, TEST(the_model_foretells_a_text_that_it_has_never_seen),
       TEST(a_past_gives_what_the_whole_text_gives), TEST(a_step_that_fails_changes_nothing),
       TEST(the_likeliest_token_is_the_lowest_of_equals), TEST(tokens_are_drawn_by_their_chances),
       TEST(a_text_is_the_same_for_the_same_seed),
       TEST(a_text_ends_at_a_token_or_where_the_model_has_no_place),
-      TEST(a_prompt_leaves_its_text_its_tokens_and_its_speed))
+      TEST(a_prompt_leaves_its_text_its_tokens_and_its_speed),
+      TEST(texts_that_share_steps_are_those_of_their_prompts_alone),
+      TEST(a_prompt_that_does_not_fit_fails_all_and_leaks_nothing),
+      TEST(prompts_are_words_or_lines), TEST(several_prompts_leave_lines_of_json_and_labelled_text))

@@ -160,6 +160,41 @@ START_TEST(a_model_stays_open_while_its_files_are_the_same)
 }
 END_TEST
 
+/* A run is told of both files, and only its first word says which of them is the model. */
+START_TEST(another_model_among_the_same_files_is_opened)
+{
+    static const struct operation_content contents[2] = {{.name = "m.onnx"}, {.name = "n.onnx"}};
+    const struct given given = {contents, 2, 1000};
+    put("n.onnx", "other", 5);
+    ck_assert_int_eq(RUN(given, "m.onnx", "-i", "x=a.npy"), OPERATION_OK);
+    ck_assert_int_eq(RUN(given, "n.onnx", "-i", "x=a.npy"), OPERATION_OK);
+    ck_assert_uint_eq(onnx_serve_opened(serve), 2);
+}
+END_TEST
+
+/* The array comes as an open file, as in a jail, and the open model's own file is not there. */
+START_TEST(an_open_model_needs_its_arrays_alone)
+{
+    static const char *const words[] = {"m.onnx", "-i", "x=b.npy", "-o", "y=y.npy"};
+    static const struct operation_content content = {.name = "m.onnx"};
+    const struct operation_given array = {"b.npy", openat(at, "a.npy", O_RDONLY | O_CLOEXEC)};
+    const struct onnx_serve_run run = {.folder = at,
+                                       .words = words,
+                                       .count = sizeof words / sizeof words[0],
+                                       .contents = &content,
+                                       .content_count = 1,
+                                       .given = &array,
+                                       .given_count = 1};
+    for (int i = 0; i < 2; i++) {
+        ck_assert_msg(onnx_serve_run(serve, &run, &problem) == OPERATION_OK, "%s", problem.text);
+        check_output(2, -4);
+        (void)unlinkat(at, "m.onnx", 0);
+    }
+    ck_assert_uint_eq(onnx_serve_opened(serve), 1);
+    ck_assert_int_eq(close(array.file), 0); /* the server has left it open */
+}
+END_TEST
+
 static void check_failed(const char *said, const char *const *words, size_t count)
 {
     ck_assert_int_eq(run_with(words, count, nothing), OPERATION_FAILED);
@@ -214,4 +249,6 @@ END_TEST
 
 SUITE("onnx_serve", begin, end, TEST(arrays_come_from_files_and_go_into_them),
       TEST(a_part_takes_its_rows), TEST(a_model_stays_open_while_its_files_are_the_same),
-      TEST(what_does_not_fit_is_told), TEST(an_array_is_bounded))
+      TEST(another_model_among_the_same_files_is_opened),
+      TEST(an_open_model_needs_its_arrays_alone), TEST(what_does_not_fit_is_told),
+      TEST(an_array_is_bounded))

@@ -124,6 +124,8 @@ add_dependencies(test_cuda_engine fake-cuda)
 target_compile_definitions(test_cuda_engine PRIVATE BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
 add_dependencies(test_engine_buffers fake-opencl fake-cuda)
 target_compile_definitions(test_engine_buffers PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>" BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
+add_dependencies(test_engine_ahead fake-opencl fake-cuda)
+target_compile_definitions(test_engine_ahead PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>" BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
 add_dependencies(test_cublaslt fake-cuda fake-cublaslt)
 target_compile_definitions(test_cublaslt PRIVATE BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>"
   BOURSE_FAKE_CUBLASLT="$<TARGET_FILE:fake-cublaslt>")

@@ -2,7 +2,7 @@
  *
  * The engine keeps the last programs that it built, so that a job's next subtask need not compile.
  * Inputs whose content is known stay on the device. All other buffers live for one launch. Every
- * file is in the current folder. */
+ * file is in the current folder. One thread calls these functions. */
 #ifndef BOURSE_PROVIDER_KERNEL_ENGINE_H
 #define BOURSE_PROVIDER_KERNEL_ENGINE_H
 
@@ -12,6 +12,7 @@
 #include "provider/tensor/held_figures.h"
 #include "provider/tensor/operation.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,14 @@ struct engine {
     uint64_t library_bytes;
     struct engine_program programs[ENGINE_PROGRAMS];
     size_t next; /* the place that the next program takes */
+
+    pthread_mutex_t lock; /* guards what follows, which engine_ahead.h shares with the launches */
+    struct engine_ahead *ahead; /* copies inputs of the next subtask; NULL: nothing does */
+    bool is_computing;          /* a launch of this ASK has all its buffers */
+    /* What idle inputs may keep beside the buffers that the launch has by now. */
+    uint64_t spare_bytes;
+    /* Inputs that were copied ahead since the last engine_buffers_figures, and their bytes. */
+    uint64_t aheads, ahead_bytes;
     struct held_inputs held;
     struct held_figures figures; /* since the last engine_buffers_begin */
     /* The results of the last launch that are held, and when that launch began. */
@@ -120,6 +129,8 @@ struct engine_terms {
 void engine_buffers_begin(struct engine *engine, const struct engine_terms *terms);
 /* Drops every input that no launch uses. */
 void engine_buffers_clear(struct engine *engine);
+/* Returns the figures of the ASK, with the inputs that were copied ahead since the last call. */
+struct held_figures engine_buffers_figures(struct engine *engine);
 
 /* Puts the first line of a compiler's log that speaks of an error into the problem, and the whole
  * log on standard error. Without a log, the problem has `otherwise`. Interfaces call it. */

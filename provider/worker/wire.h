@@ -31,7 +31,11 @@
  * The agent fills the inputs itself, so that no program of a job ever holds a descriptor of the
  * agent's files. A program of the same user could use such a descriptor to open the file again for
  * writing. The exception is bourse-tensor, which belongs to the agent. bourse-tensor gets only
- * descriptors of files that it cannot open for writing (provider/jail/jail.h, jail_may_map). */
+ * descriptors of files that it cannot open for writing (provider/jail/jail.h, jail_may_map).
+ *
+ * A RUN for bourse-kernel may bring one end of a SOCK_STREAM pair, which the worker hands on with
+ * the ASK. While the run computes, the agent sends inputs of the next one over it
+ * (provider/tensor/ahead.h). The worker reads none of them. */
 #ifndef BOURSE_PROVIDER_WORKER_WIRE_H
 #define BOURSE_PROVIDER_WORKER_WIRE_H
 
@@ -44,7 +48,7 @@
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 15,
+    WIRE_VERSION = 16,
     WIRE_SOCKET = 3,            /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768, /* a longer RUN travels in a memory file */
     WIRE_BODY_BYTES = 64 << 20, /* size limit of such a memory file */
@@ -77,9 +81,10 @@ enum wire_kind {
      * descriptor is memory.stat of the jail's control group. */
     WIRE_SETUP,
     /* RUN: u8 whether the body is in the first descriptor, u64 its length, else the body itself. A
-     * further descriptor is stdin as it is. Each input has u8 kind, its name, a link's target, u8
-     * whether u16 permissions and i64 nanoseconds since 1970 follow, and u8 whether 32 bytes of
-     * hash follow. Each output of the last run has its name and 32 bytes of hash. */
+     * further descriptor is stdin as it is, or the connection of a run with WIRE_RUN_AHEAD. Each
+     * input has u8 kind, its name, a link's target, u8 whether u16 permissions and i64 nanoseconds
+     * since 1970 follow, and u8 whether 32 bytes of hash follow. Each output of the last run has
+     * its name and 32 bytes of hash. */
     WIRE_RUN,
     WIRE_PLACES, /* u32 count of descriptors in this message */
     WIRE_GO,     /* one descriptor for each input of kind WIRE_INPUT_MAPPED */
@@ -176,6 +181,7 @@ enum wire_run_flag {
     WIRE_RUN_KEEP = 1,
     WIRE_RUN_STDIN = 2,
     WIRE_RUN_TREES = 4, /* outputs that are folders keep their links and empty folders */
+    WIRE_RUN_AHEAD = 8, /* a descriptor is the resident's, for inputs of the next run */
 };
 enum wire_reply_flag {
     WIRE_REPLY_STDOUT_CUT = 1,

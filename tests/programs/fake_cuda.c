@@ -6,6 +6,8 @@
  *     endless()                              never ends
  *     matmul(.u64 a, .u64 b, .u64 c, .u32 n, .u32 times)
  *                                            c = a * b of squares; takes 60 ms each time
+ *     until_copied(.u64 count)               ends when so many copies were made beside launches, as
+ *                                            the buffer's first byte says; or fails after a minute
  *     many(...)                              has PARAMETERS parameters of a byte; all must be 0
  *     tile()                                 has TILE_BYTES of static shared memory in a block
  *     wild(.u64 a, .u64 b, .u64 c, .f32 f)   reads outside its buffers: no later call works
@@ -16,12 +18,16 @@
  * new. Bytes that begin like an ELF file are a cubin with all these kernels. Before
  * fake_cuda_fail("cuMemAlloc_v2", 2), every call works that can; later ones of that function fail.
  * fake_cuda_fail(NULL, 0) makes none fail. fake_cuda_alive() counts the objects that nobody has
- * released. fake_cuda_copies() counts the copies to the device. After fake_cuda_memory(SIZE), all
- * buffers together have at most so many bytes. */
+ * released. fake_cuda_copies() counts the copies to the device, and fake_cuda_aheads() those that
+ * streams beside the default one make. After fake_cuda_memory(SIZE), all buffers together have at
+ * most so many bytes. A PTX with the comment `// 900 us for each KiB` makes the copies to the
+ * device as slow as it says, from then on. */
 #include "provider/kernel/cuda_api.h"
 #include "tests/programs/ptx_model.h"
 
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,6 +42,7 @@ CUDA_NEWER_CALLS(PROTOTYPE)
 void fake_cuda_fail(const char *function, int result);
 int fake_cuda_alive(void);
 int fake_cuda_copies(void);
+int fake_cuda_aheads(void);
 void fake_cuda_memory(size_t most);
 /* The driver compiled this launch last. */
 void fake_cuda_launched(unsigned ret_grid[3], unsigned ret_block[3], unsigned *ret_shared);
@@ -58,6 +65,9 @@ enum {
 struct CUctx_st {
     int none;
 };
+struct CUstream_st {
+    int none;
+};
 struct CUmod_st {
     char *text; /* NULL: a cubin */
 };
@@ -76,6 +86,7 @@ static struct CUfunc_st functions[] = {
     {"fill", 2, {8, 4}, 0, 0, NULL},
     {"endless", 0, {0}, 0, 0, NULL},
     {"matmul", 5, {8, 8, 8, 4, 4}, 0, 0, NULL},
+    {"until_copied", 1, {8}, 0, 0, NULL},
     {"many", 0, {0}, 0, 0, NULL}, /* nobody asks for its sizes */
     {"tile", 0, {0}, TILE_BYTES, 0, NULL},
     {"wild", 4, {8, 8, 8, 4}, 0, 0, NULL},
@@ -86,8 +97,10 @@ static struct CUfunc_st functions[] = {
 
 static char failing[64];
 static int failure;
-static int alive;
-static int copies;
+static atomic_int alive;
+static atomic_int copies, aheads;
+static atomic_uint us_per_kib;                            /* what a copy to the device takes */
+static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER; /* guards the table of buffers */
 static size_t memory_most = MEMORY_BYTES;
 static bool is_started, is_lost;
 static unsigned grid_most = GRID_MOST;
@@ -108,6 +121,11 @@ int fake_cuda_alive(void)
 int fake_cuda_copies(void)
 {
     return copies;
+}
+
+int fake_cuda_aheads(void)
+{
+    return aheads;
 }
 
 void fake_cuda_memory(size_t most)
@@ -309,6 +327,11 @@ cuda_result cuModuleLoadDataEx(cuda_module *ret_module, const void *image, unsig
         return CUDA_OUT_OF_MEMORY;
     }
     made->text = is_cubin ? NULL : strdup(text);
+    const char *slow = is_cubin ? NULL : strstr(text, " us for each KiB");
+    while (slow != NULL && slow[-1] != ' ') {
+        slow--;
+    }
+    us_per_kib = slow != NULL ? (unsigned)strtoul(slow, NULL, 10) : us_per_kib;
     alive++;
     *ret_module = made;
     return CUDA_OK;
@@ -389,14 +412,16 @@ static struct {
 static bool is_memory(uint64_t address, size_t size)
 {
     bool found = false;
+    pthread_mutex_lock(&table);
     for (size_t i = 0; i < BUFFERS && !found; i++) {
         found = address >= buffers[i].address && size <= buffers[i].size &&
                 address - buffers[i].address <= buffers[i].size - size;
     }
+    pthread_mutex_unlock(&table);
     return found;
 }
 
-/* Changes the entry of the buffer at `from`; 0 is a free entry. */
+/* Changes the entry of the buffer at `from`; 0 is a free entry. The table is locked. */
 static void note(cuda_address from, cuda_address to, size_t size)
 {
     for (size_t i = 0; i < BUFFERS; i++) {
@@ -420,30 +445,83 @@ static size_t used_memory(void)
 cuda_result cuMemAlloc_v2(cuda_address *ret_address, size_t size)
 {
     CALL()
+    pthread_mutex_lock(&table);
     const size_t used = used_memory();
     unsigned char *made = used <= memory_most && size <= memory_most - used ? malloc(size) : NULL;
-    if (made == NULL) {
-        return CUDA_OUT_OF_MEMORY;
+    if (made != NULL) {
+        *ret_address = (uintptr_t)made;
+        note(0, *ret_address, size);
+        alive++;
     }
-    *ret_address = (uintptr_t)made;
-    note(0, *ret_address, size);
-    alive++;
-    return CUDA_OK;
+    pthread_mutex_unlock(&table);
+    return made != NULL ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
 cuda_result cuMemFree_v2(cuda_address address)
 {
+    pthread_mutex_lock(&table);
     note(address, 0, 0);
+    pthread_mutex_unlock(&table);
     free(at(address));
     alive--;
     return CUDA_OK;
 }
 
+static void take_time(size_t size)
+{
+    const uint64_t ns = (uint64_t)size * us_per_kib * 1000 / 1024;
+    if (ns > 0) {
+        const struct timespec pause = {.tv_sec = (time_t)(ns / 1000000000),
+                                       .tv_nsec = (long)(ns % 1000000000)};
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 cuda_result cuMemcpyHtoD_v2(cuda_address to, const void *from, size_t size)
 {
     CALL()
+    take_time(size);
     memcpy(at(to), from, size);
     copies++;
+    return CUDA_OK;
+}
+
+/* Launches are in the default stream, and no stream of another kind is beside them. */
+cuda_result cuStreamCreate(cuda_stream *ret_stream, unsigned flags)
+{
+    CALL()
+    cuda_stream made = flags == CUDA_STREAM_NON_BLOCKING ? calloc(1, sizeof *made) : NULL;
+    if (made == NULL) {
+        return CUDA_INVALID_VALUE;
+    }
+    alive++;
+    *ret_stream = made;
+    return CUDA_OK;
+}
+
+cuda_result cuStreamDestroy_v2(cuda_stream stream)
+{
+    free(stream);
+    alive--;
+    return CUDA_OK;
+}
+
+cuda_result cuStreamSynchronize(cuda_stream stream)
+{
+    CALL()
+    return stream != NULL ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+cuda_result cuMemcpyHtoDAsync_v2(cuda_address to, const void *from, size_t size, cuda_stream stream)
+{
+    CALL()
+    if (stream == NULL || !is_memory(to, size)) {
+        return CUDA_INVALID_VALUE;
+    }
+    take_time(size);
+    memcpy(at(to), from, size);
+    copies++;
+    aheads++;
     return CUDA_OK;
 }
 
@@ -493,6 +571,15 @@ static void add(size_t threads, void **parameters)
         left += factor * right;
         memcpy(c + 4 * i, &left, 4);
     }
+}
+
+static bool until_copied(void **parameters)
+{
+    const int wanted = *at(parameter(parameters, 0, 8));
+    for (int i = 0; aheads < wanted && i < 1000; i++) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = LONG_NS}, NULL);
+    }
+    return aheads >= wanted;
 }
 
 static bool many(void **parameters)
@@ -573,6 +660,8 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
         memset(at(parameter(parameters, 0, 8)), (int)parameter(parameters, 1, 4), threads);
     } else if (strcmp(function->name, "matmul") == 0) {
         multiply(parameters);
+    } else if (strcmp(function->name, "until_copied") == 0) {
+        return until_copied(parameters) ? CUDA_OK : CUDA_LAUNCH_TIMEOUT;
     } else if (strcmp(function->name, "many") == 0) {
         return many(parameters) ? CUDA_OK : CUDA_INVALID_VALUE;
     } else if (strcmp(function->name, "wild") == 0) {

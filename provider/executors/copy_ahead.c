@@ -32,7 +32,7 @@ struct copy_ahead {
     uint8_t piece[PIECE_BYTES]; /* the thread's own */
 };
 
-/* What the thread works on: the inputs of `next` for the jail at the other end. */
+/* An errand brings the inputs of `next` to the jail at the other end. */
 struct errand {
     int connection;
     const Bourse__V1__Manifest *manifest;

@@ -1,7 +1,6 @@
 #include "provider/kernel/engine.h"
 
 #include "base/text.h"
-#include "provider/kernel/engine_ahead.h"
 
 #include <stdio.h>
 #include <stdlib.h>

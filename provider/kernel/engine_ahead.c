@@ -1,7 +1,7 @@
-#include "provider/kernel/engine_ahead.h"
-
+/* This file copies inputs of the next subtask to the device while a launch computes. */
 #include "base/cursor.h"
 #include "formats/npy.h"
+#include "provider/kernel/engine.h"
 #include "provider/tensor/ahead.h"
 #include "runtime/condition.h"
 

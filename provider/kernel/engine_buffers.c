@@ -2,8 +2,6 @@
  * function of the header takes the engine's lock, also while the device copies. */
 #include "provider/kernel/engine.h"
 
-#include "provider/kernel/engine_ahead.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "provider/kernel/engine.h"
 
 #include "base/text.h"
-#include "provider/kernel/engine_ahead.h"
 
 #include <errno.h>
 #include <fcntl.h>

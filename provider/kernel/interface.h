@@ -116,7 +116,7 @@ struct kernel_interface {
                                   size_t size, void *ret_bytes, const char *what,
                                   struct problem *ret_problem);
 
-    /* The next four copy inputs of the next subtask while this one computes (engine_ahead.h). They
+    /* The next four copy inputs of the next subtask while this one computes (engine_ahead.c). They
      * run in a thread of their own, and none of them changes the engine. The copies do not wait for
      * the launch. Opens what makes the copies, such as a second queue; NULL: this device has none.
      */

@@ -16,7 +16,6 @@
  * words of formats/tensor_op.h, or those of a challenge (provider/tensor/challenge_answer.h). An
  * ASK with the words `list` and an interface prints the devices of that interface. */
 #include "provider/kernel/cuda.h"
-#include "provider/kernel/engine_ahead.h"
 #include "provider/kernel/measure.h"
 #include "provider/kernel/mig.h"
 #include "provider/kernel/nvml.h"

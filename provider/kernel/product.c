@@ -1,7 +1,6 @@
 #include "provider/kernel/product.h"
 
 #include "base/text.h"
-#include "provider/kernel/engine_ahead.h"
 
 #include <math.h>
 #include <stdio.h>

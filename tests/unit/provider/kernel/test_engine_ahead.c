@@ -1,10 +1,9 @@
 /* Inputs that are copied to a device while a launch computes there, by the fake drivers. The test
  * is the agent at the other end of the connection. */
-#include "provider/kernel/engine_ahead.h"
-
 #include "base/cursor.h"
 #include "formats/npy.h"
 #include "provider/kernel/cuda.h"
+#include "provider/kernel/engine.h"
 #include "provider/kernel/opencl.h"
 #include "provider/kernel/product.h"
 #include "provider/tensor/ahead.h"
@@ -138,8 +137,8 @@ static int offer_raw(const uint8_t *bytes, size_t size)
 {
     int ends[2];
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    engine_ahead_take(&engine, ends[1]);
     ck_assert_int_eq(send(ends[0], bytes, size, MSG_NOSIGNAL), (ssize_t)size);
+    engine_ahead_take(&engine, ends[1]); /* may close it at once */
     return ends[0];
 }
 
@@ -323,7 +322,7 @@ START_TEST(what_the_launch_uses_stays_and_what_it_does_not_use_goes)
 }
 END_TEST
 
-/* What a launch with a.bin leaves beside its three buffers is for all inputs that are held. */
+/* A launch with a.bin has three buffers. All inputs that are held share the rest of the memory. */
 START_TEST(a_copy_keeps_to_the_memory_that_the_launch_leaves)
 {
     memory_bytes = 3 * BYTES + 2 * BYTES - 1;

@@ -280,8 +280,8 @@ START_TEST(opencl_copies_beside_the_launch_too)
             }
             (void)close(connection);
         }
-        fail_at(NULL, 0);
         engine_ahead_close(&engine); /* the next one opens a queue again */
+        fail_at(NULL, 0);
         ck_assert_uint_eq(engine_buffers_figures(&engine).aheads, calls[i] == NULL ? 1 : 0);
     }
     begin_ask(CAP);

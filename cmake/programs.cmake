@@ -69,11 +69,11 @@ tensor_program(bourse-tensor)
 # The program for devices of OpenCL and CUDA. It loads their libraries when it runs, so nothing is linked with them.
 jailed_parts(bourse-kernel ${kernel_sources} ${numeric_sources} provider/tensor/ask.c
   provider/tensor/challenge_answer.c provider/tensor/gemm_plain.c provider/tensor/operation.c provider/worker/packet.c
-  formats/kernel/kernel_op.c formats/npy.c formats/tensor_op.c formats/template.c base/challenge_product.c base/pattern.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c)
+  runtime/condition.c formats/kernel/kernel_op.c formats/npy.c formats/tensor_op.c formats/template.c base/challenge_product.c base/pattern.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c)
 target_link_libraries(bourse-kernel-parts PRIVATE PkgConfig::JANSSON)
 function(kernel_program name)
   jailed_program(${name} bourse-kernel ${ARGN} provider/kernel/main.c)
-  target_link_libraries(${name} PRIVATE PkgConfig::JANSSON ${CMAKE_DL_LIBS} m)
+  target_link_libraries(${name} PRIVATE PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
 endfunction()
 kernel_program(bourse-kernel)
 

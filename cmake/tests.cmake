@@ -116,7 +116,7 @@ endforeach()
 # pocl frees little at its end.
 set_tests_properties(prop_device_product PROPERTIES ENVIRONMENT "${test_environment};ASAN_OPTIONS=${asan_options}:detect_leaks=0")
 target_sources(fake-opencl PRIVATE provider/tensor/gemm_plain.c)
-target_sources(fake-cuda PRIVATE tests/programs/ptx_model.c)
+target_sources(fake-cuda PRIVATE tests/programs/fake_cuda_memory.c tests/programs/ptx_model.c)
 target_link_libraries(fake-cuda PRIVATE m)
 add_dependencies(test_kernel_engine fake-opencl)
 target_compile_definitions(test_kernel_engine PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>")
@@ -124,6 +124,8 @@ add_dependencies(test_cuda_engine fake-cuda)
 target_compile_definitions(test_cuda_engine PRIVATE BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
 add_dependencies(test_engine_buffers fake-opencl fake-cuda)
 target_compile_definitions(test_engine_buffers PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>" BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
+add_dependencies(test_engine_ahead fake-opencl fake-cuda)
+target_compile_definitions(test_engine_ahead PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>" BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
 add_dependencies(test_cublaslt fake-cuda fake-cublaslt)
 target_compile_definitions(test_cublaslt PRIVATE BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>"
   BOURSE_FAKE_CUBLASLT="$<TARGET_FILE:fake-cublaslt>")
@@ -132,22 +134,22 @@ target_compile_definitions(test_nvml PRIVATE BOURSE_FAKE_NVML="$<TARGET_FILE:fak
 add_dependencies(test_mig fake-nvml fake-cuda)
 target_compile_definitions(test_mig PRIVATE BOURSE_FAKE_NVML="$<TARGET_FILE:fake-nvml>" BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
 # bourse-kernel with the fake libraries inside, as a jail shows no library of the build's: tests only.
-kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
+kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c tests/programs/fake_cuda_memory.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
 target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
   KERNEL_CUBLASLT_LIBRARIES="none")
 set_target_properties(bourse-kernel-fake PROPERTIES ENABLE_EXPORTS ON)
 # The same, with a device of which the products are wrong behind its trial.
-kernel_program(bourse-kernel-fake-lies tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
+kernel_program(bourse-kernel-fake-lies tests/programs/fake_cuda.c tests/programs/fake_cuda_memory.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
 target_compile_definitions(bourse-kernel-fake-lies PRIVATE _GNU_SOURCE FAKE_LIES KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
   KERNEL_CUBLASLT_LIBRARIES="none")
 set_target_properties(bourse-kernel-fake-lies PROPERTIES ENABLE_EXPORTS ON)
 # The same, with a GPU that is split by MIG.
-kernel_program(bourse-kernel-fake-mig tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
+kernel_program(bourse-kernel-fake-mig tests/programs/fake_cuda.c tests/programs/fake_cuda_memory.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
 target_compile_definitions(bourse-kernel-fake-mig PRIVATE _GNU_SOURCE FAKE_MIG KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
   KERNEL_CUBLASLT_LIBRARIES="none")
 set_target_properties(bourse-kernel-fake-mig PROPERTIES ENABLE_EXPORTS ON)
 # The same, with cuBLASLt's stand-in, too.
-kernel_program(bourse-kernel-fake-lt tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/fake_cublaslt.c
+kernel_program(bourse-kernel-fake-lt tests/programs/fake_cuda.c tests/programs/fake_cuda_memory.c tests/programs/fake_nvml.c tests/programs/fake_cublaslt.c
   tests/programs/ptx_model.c)
 target_compile_definitions(bourse-kernel-fake-lt PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
   KERNEL_CUBLASLT_LIBRARIES=NULL)

@@ -66,11 +66,13 @@ static json_t *held_json(const struct lanes *lanes)
             const struct held_figures *figures = &held.figures;
             (void)json_array_append_new(
                 list,
-                json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "device", held.label, "held_bytes",
-                          (json_int_t)figures->held_bytes, "cap_bytes", (json_int_t)held.cap_bytes,
-                          "hits", (json_int_t)figures->hits, "saved_bytes",
-                          (json_int_t)figures->saved_bytes, "copies", (json_int_t)figures->copies,
-                          "copied_bytes", (json_int_t)figures->copied_bytes));
+                json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "device", held.label,
+                          "held_bytes", (json_int_t)figures->held_bytes, "cap_bytes",
+                          (json_int_t)held.cap_bytes, "hits", (json_int_t)figures->hits,
+                          "saved_bytes", (json_int_t)figures->saved_bytes, "copies",
+                          (json_int_t)figures->copies, "copied_bytes",
+                          (json_int_t)figures->copied_bytes, "aheads", (json_int_t)figures->aheads,
+                          "ahead_bytes", (json_int_t)figures->ahead_bytes));
         }
     }
     return list;

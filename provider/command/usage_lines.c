@@ -34,9 +34,13 @@ static void print_held(const json_t *held)
             continue;
         }
         printf("%-12s %s: %s of at most %s; %lld of %lld inputs were there already, %s not "
-               "copied\n",
+               "copied",
                is_first ? "held" : "", name == NULL ? "" : name, bytes(device, "held_bytes", now),
                bytes(device, "cap_bytes", most), hits, inputs, bytes(device, "saved_bytes", saved));
+        if (number(device, "aheads") > 0) {
+            printf("; %s copied ahead", bytes(device, "ahead_bytes", saved));
+        }
+        (void)putchar('\n');
         is_first = false;
     }
 }

@@ -12,6 +12,7 @@
 #include "protocol/codec.h"
 #include "provider/config.h"
 #include "provider/jail/jail.h"
+#include "provider/tensor/ahead.h"
 #include "provider/work/outcome.h"
 #include "provider/work/store.h"
 
@@ -48,6 +49,9 @@ struct program {
     const struct kernel_device *kernel_device;
     uint64_t kernel_memory_bytes; /* of the device's own memory, for buffers */
     uint64_t kernel_held_bytes;   /* most bytes that the device holds for later runs */
+    /* The run may get this end of a connection for inputs of the next one (copy_ahead.h). */
+    bool has_ahead;
+    int ahead;
     const struct jail_made *made; /* outputs of the jail's last run, as in struct jail_request */
     size_t made_count;
     bool is_plugin; /* the arguments are an operation of the plug-in */
@@ -87,6 +91,37 @@ const Bourse__V1__ManifestFrom *program_taken(const Bourse__V1__Manifest *manife
                                               size_t position);
 /* Returns true when another subtask takes an output of this one. */
 bool program_is_taken(const Bourse__V1__Manifest *manifest, uint32_t index);
+/* A subtask takes its inputs from here. */
+struct program_source {
+    const Bourse__V1__Manifest *manifest;
+    uint32_t index;
+    const struct dispatch_inputs *dispatch; /* may be empty */
+    struct store *store;
+    const struct id128 *job;
+    const atomic_bool *give_up; /* when it becomes true, nobody waits for an input any more */
+};
+/* Takes every input of the subtask, and waits for those that are on their way. They come as struct
+ * program has them. On failure the outcome says why, and nothing is held. */
+bool program_take_inputs(const struct program_source *source, struct outcome *outcome,
+                         struct store_blob **ret_inputs, size_t *ret_count);
+/* Takes one input of the manifest, which the broker may lend if `may_lend`. */
+bool program_take_input(const struct program_source *source, const Bourse__V1__ManifestInput *input,
+                        bool may_lend, struct outcome *outcome, struct store_blob *ret_blob);
+/* Releases the inputs, and frees the list. */
+void program_release_inputs(struct store *store, struct store_blob *inputs, size_t count);
+
+/* An input that a device for kernels may hold, and that it can get before the subtask runs. */
+struct program_ahead {
+    int fd; /* the input's */
+    struct ahead_input input;
+    struct stamp stamp; /* known: the file belongs to the broker, and had its hash then */
+};
+/* Lists such inputs of the subtask on program->kernel_device, at most AHEAD_INPUTS. The program
+ * needs its manifest, config, index, inputs, dispatch and device. Hashes the inputs that are lent.
+ * Returns their number; 0 also when the subtask is refused. Any thread may call this. */
+size_t program_list_ahead(const struct program *program,
+                          struct program_ahead ret_items[AHEAD_INPUTS]);
+
 /* Runs the subtask and fills the outcome, outputs included. If *ret_jail_ended is set, the caller
  * must close the jail. */
 void program_run(const struct program *program, struct outcome *outcome, bool *ret_jail_ended);

@@ -574,5 +574,8 @@ bool program_prepare(struct run *run, struct outcome *outcome)
     run->request.input_count = run->input_count;
     run->request.made = program->made;
     run->request.made_count = program->made_count;
+    /* The copies take processor time of the jail, which such a limit is about. */
+    run->request.has_ahead = program->has_ahead && run->request.cpu_ns == 0;
+    run->request.ahead = program->ahead;
     return true;
 }

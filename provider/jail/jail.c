@@ -89,6 +89,7 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
     }
     assert(mapped <= JAIL_MAPPED_MAX);
     assert(request->made_count <= JAIL_MADE_MAX);
+    assert(!request->has_ahead || request->tensor_threads > 0);
     for (size_t i = 0; i < request->output_count; i++) {
         char name[LIMIT_PATH_BYTES + 1];
         const bool is_folder = wire_is_folder(request->outputs[i]);

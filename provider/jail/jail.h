@@ -214,6 +214,10 @@ struct jail_request {
      * their bytes elsewhere. At most JAIL_MADE_MAX. */
     const struct jail_made *made;
     size_t made_count;
+    /* The resident is bourse-kernel, and gets this end of a connection over which inputs of the
+     * jail's next run come (provider/tensor/ahead.h). Borrowed. */
+    bool has_ahead;
+    int ahead;
     int stdin_fd;
     uint64_t stdin_size; /* 0: empty */
     const void *stdin_bytes;
@@ -290,6 +294,10 @@ struct jail_reply {
 enum { JAIL_MAPPED_MAX = 3 };    /* mapped inputs of a request */
 enum { JAIL_CONTENTS_MAX = 64 }; /* inputs of a request whose content the resident is told */
 bool jail_may_map(const struct jail *jail, int fd);
+/* Returns true when a file of another owner has the hash of its input. *ret_stamp says how the file
+ * looked then. While a known stamp of the input stays, nothing is hashed again; else the stamp
+ * becomes known or unknown. Any thread may call this. */
+bool jail_input_verify(const struct jail_input *input, struct stamp *ret_stamp);
 
 /* Runs one subtask and always fills the reply. Wrong input, a limit and a broken jail are all
  * outcomes. jail_reply_fini closes the descriptors. Call it before the next run, for open files

@@ -190,9 +190,8 @@ void jail_inputs_place(struct staging *staging, int *files, size_t count, struct
     packet_close_files(files, count); /* before GO: a file open for writing cannot be executed */
 }
 
-/* Returns true when the input has its hash. While the stamp stays, nothing is hashed again. The
- * agent's store has verified the files of its own, which come without a hash. */
-static bool check_one(const struct jail_input *input, struct stamp *ret_stamp)
+/* The agent's store has verified the files of its own, which come without a hash. */
+bool jail_input_verify(const struct jail_input *input, struct stamp *ret_stamp)
 {
     struct stamp *hashed = input->hashed;
     if (input->hash == NULL) {
@@ -220,7 +219,7 @@ bool jail_inputs_check(struct staging *staging, struct jail_reply *reply)
         if (!input->is_mapped) {
             continue;
         }
-        if (!check_one(input, &staging->mapped[staging->checked])) {
+        if (!jail_input_verify(input, &staging->mapped[staging->checked])) {
             fill_failed(reply, input->name);
             staging->failed = true;
         }

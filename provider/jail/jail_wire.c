@@ -142,7 +142,8 @@ static void write_body(struct writer *out, const struct run_source *source)
     }
     writer_u8(out,
               (uint8_t)((source->keep ? WIRE_RUN_KEEP : 0) | (stdin_staged ? WIRE_RUN_STDIN : 0) |
-                        (request->keeps_trees ? WIRE_RUN_TREES : 0)));
+                        (request->keeps_trees ? WIRE_RUN_TREES : 0) |
+                        (request->has_ahead ? WIRE_RUN_AHEAD : 0)));
     writer_u64(out, request->wall_ns);
     writer_u64(out, request->cpu_ns);
     writer_u64(out, source->limits->memory_bytes);
@@ -228,6 +229,8 @@ bool jail_wire_send_run(int socket, uint32_t number, const struct jail_request *
     }
     if (stdin_given) {
         files[file_count++] = request->stdin_fd;
+    } else if (request->has_ahead) {
+        files[file_count++] = request->ahead;
     }
     bool sent = !out.failed && packet_send(socket, bytes, out.position, files, file_count);
     if (!inline_body) {
@@ -465,6 +468,8 @@ static bool read_fields(struct reader *in, const struct jail_request *request, i
     reply->held.copies = reader_u64(in);
     reply->held.copied_bytes = reader_u64(in);
     reply->held.held_bytes = reader_u64(in);
+    reply->held.aheads = reader_u64(in);
+    reply->held.ahead_bytes = reader_u64(in);
     uint64_t most = request != NULL ? request->capture_bytes : 0;
     if (in->failed || outcome >= OUTCOME_COUNT || verdict > VERDICT_UNSURE ||
         ret_captured[0] > most || ret_captured[1] > most) {

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "provider/kernel/cublaslt.h"
+#include "provider/kernel/cuda_ahead.h"
 #include "provider/kernel/cuda_measure.h"
 #include "provider/kernel/cuda_product.h"
 #include "provider/kernel/engine.h"
@@ -431,7 +432,7 @@ static enum operation_status set_buffer(struct engine *engine, void *kernel, siz
                ret_problem);
 }
 
-/* ---------------------------------------------------------------- buffers and the run */
+/* ---------------------------------------------------------------- buffers */
 
 static enum operation_status make(struct engine *engine, uint64_t size, const void *bytes,
                                   const char *what, struct kernel_buffer *ret_buffer,
@@ -484,6 +485,8 @@ static enum operation_status read_back(struct engine *engine, struct kernel_buff
     return checked(engine, api_of(engine)->cuMemcpyDtoH_v2(ret_bytes, buffer.address + at, size),
                    what, ret_problem);
 }
+
+/* ---------------------------------------------------------------- the run */
 
 /* Returns the block of a launch without one: the largest divisor of the first dimension that has at
  * most BLOCK_THREADS threads. */
@@ -570,6 +573,10 @@ const struct kernel_interface cuda_interface = {
     .copy = copy,
     .drop_buffer = drop_buffer,
     .read = read_back,
+    .open_copier = cuda_ahead_open,
+    .close_copier = cuda_ahead_close,
+    .reserve = cuda_ahead_reserve,
+    .write = cuda_ahead_write,
     .set = set,
     .set_buffer = set_buffer,
     .run = run,

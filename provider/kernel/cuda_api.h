@@ -88,6 +88,9 @@ enum {
     CUDA_FUNCTION_MAX_DYNAMIC_SHARED = 8,
 };
 
+/* A stream with this flag does not wait for launches, and no launch waits for the stream. */
+enum { CUDA_STREAM_NON_BLOCKING = 1 };
+
 /* Options of cuModuleLoadDataEx. */
 enum {
     CUDA_JIT_ERROR_LOG = 5,
@@ -131,7 +134,11 @@ enum {
     CALL(cuFuncSetAttribute,                                                                       \
          (cuda_function function, cuda_function_fact what, int value)) /* CUDA 9 */                \
     CALL(cuFuncGetParamInfo, (cuda_function function, size_t index, size_t * ret_offset,           \
-                              size_t * ret_size)) /* CUDA 12.4 */
+                              size_t * ret_size)) /* CUDA 12.4 */                                  \
+    CALL(cuStreamCreate, (cuda_stream * ret_stream, unsigned flags))                               \
+    CALL(cuStreamDestroy_v2, (cuda_stream stream))                                                 \
+    CALL(cuStreamSynchronize, (cuda_stream stream))                                                \
+    CALL(cuMemcpyHtoDAsync_v2, (cuda_address to, const void *from, size_t size, cuda_stream stream))
 
 /* The members have the names of the functions, which are CUDA's. */
 struct cuda_api {

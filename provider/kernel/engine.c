@@ -10,7 +10,12 @@ bool engine_open(const struct device_facts *device, struct engine *ret_engine,
                  struct problem *ret_problem)
 {
     *ret_engine = (struct engine){.device = device};
-    return device->interface->open(ret_engine, ret_problem);
+    pthread_mutex_init(&ret_engine->lock, NULL);
+    const bool is_open = device->interface->open(ret_engine, ret_problem);
+    if (!is_open) {
+        pthread_mutex_destroy(&ret_engine->lock);
+    }
+    return is_open;
 }
 
 static void forget_program(struct engine *engine, struct engine_program *place)
@@ -25,11 +30,13 @@ static void forget_program(struct engine *engine, struct engine_program *place)
 
 void engine_close(struct engine *engine)
 {
+    engine_ahead_close(engine);
     engine_buffers_clear(engine);
     for (size_t i = 0; i < ENGINE_PROGRAMS; i++) {
         forget_program(engine, &engine->programs[i]);
     }
     engine->device->interface->close(engine);
+    pthread_mutex_destroy(&engine->lock);
 }
 
 uint64_t engine_idle_most(const struct engine *engine, uint64_t memory_bytes, uint64_t spare_bytes)

@@ -2,7 +2,7 @@
  *
  * The engine keeps the last programs that it built, so that a job's next subtask need not compile.
  * Inputs whose content is known stay on the device. All other buffers live for one launch. Every
- * file is in the current folder. */
+ * file is in the current folder. One thread calls these functions. */
 #ifndef BOURSE_PROVIDER_KERNEL_ENGINE_H
 #define BOURSE_PROVIDER_KERNEL_ENGINE_H
 
@@ -12,6 +12,7 @@
 #include "provider/tensor/held_figures.h"
 #include "provider/tensor/operation.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,14 @@ struct engine {
     uint64_t library_bytes;
     struct engine_program programs[ENGINE_PROGRAMS];
     size_t next; /* the place that the next program takes */
+
+    pthread_mutex_t lock; /* guards what follows, which engine_ahead.c shares with the launches */
+    struct engine_ahead *ahead; /* copies inputs of the next subtask; NULL: nothing does */
+    bool is_computing;          /* a launch of this ASK has all its buffers */
+    /* Idle inputs may keep so many bytes beside the buffers that the launch has by now. */
+    uint64_t spare_bytes;
+    /* Inputs that were copied ahead since the last engine_buffers_figures, and their bytes. */
+    uint64_t aheads, ahead_bytes;
     struct held_inputs held;
     struct held_figures figures; /* since the last engine_buffers_begin */
     /* The results of the last launch that are held, and when that launch began. */
@@ -120,6 +129,38 @@ struct engine_terms {
 void engine_buffers_begin(struct engine *engine, const struct engine_terms *terms);
 /* Drops every input that no launch uses. */
 void engine_buffers_clear(struct engine *engine);
+/* Returns the figures of the ASK, with the inputs that were copied ahead since the last call. */
+struct held_figures engine_buffers_figures(struct engine *engine);
+
+/* engine_ahead.c copies inputs of the next subtask into the device's memory, while the launch of
+ * the subtask before computes.
+ *
+ * A thread of its own reads the inputs from the agent (provider/tensor/ahead.h). It writes them to
+ * the device by what the interface opens for that, such as a second queue. An input that arrives in
+ * time is held like any other one. A copy begins only while a launch computes, when that launch has
+ * all its buffers. It drives out nothing that this launch uses, and stays within the cap and within
+ * the memory that the launch leaves.
+ *
+ * Nothing that goes wrong there reaches a launch. The input is forgotten, and its subtask copies it
+ * in the ordinary way. */
+
+/* Takes the connection over, over which the agent sends the inputs of the next subtask. An earlier
+ * connection is served to its end first, if its serving has begun. */
+void engine_ahead_take(struct engine *engine, int connection);
+/* Says that a launch has all its buffers, so that copies may begin until the next ASK. */
+void engine_ahead_allow(struct engine *engine);
+/* Ends the thread, if there is one. */
+void engine_ahead_close(struct engine *engine);
+
+/* The caller of the next functions holds engine->lock. */
+
+/* Returns the memory that an input under way takes; 0: none is. */
+uint64_t engine_ahead_bytes(const struct engine *engine);
+/* Forgets the input under way, and returns when its memory is free. */
+void engine_ahead_abandon(struct engine *engine);
+/* Waits for the end of the copy when this part is under way. A copy that stands still is
+ * abandoned. */
+void engine_ahead_await(struct engine *engine, const struct held_part *part);
 
 /* Puts the first line of a compiler's log that speaks of an error into the problem, and the whole
  * log on standard error. Without a log, the problem has `otherwise`. Interfaces call it. */

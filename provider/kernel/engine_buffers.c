@@ -1,4 +1,5 @@
-/* This file makes the buffers of launches, and keeps those of inputs for the next launches. */
+/* This file makes the buffers of launches, and keeps those of inputs for the next launches. Each
+ * function of the header takes the engine's lock, also while the device copies. */
 #include "provider/kernel/engine.h"
 
 #include <assert.h>
@@ -20,12 +21,33 @@ static bool drop_oldest(struct engine *engine)
     return has_one;
 }
 
-void engine_buffers_clear(struct engine *engine)
+/* The lock is held. */
+static void clear(struct engine *engine)
 {
     engine->result_count = 0; /* they go with the rest */
+    engine_ahead_abandon(engine);
     while (drop_oldest(engine)) {
     }
     engine->figures.held_bytes = engine->held.held_bytes;
+}
+
+void engine_buffers_clear(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    clear(engine);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+struct held_figures engine_buffers_figures(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    struct held_figures figures = engine->figures;
+    figures.held_bytes = engine->held.held_bytes;
+    figures.aheads = engine->aheads;
+    figures.ahead_bytes = engine->ahead_bytes;
+    engine->aheads = engine->ahead_bytes = 0;
+    pthread_mutex_unlock(&engine->lock);
+    return figures;
 }
 
 /* Gives the results of the last launch their hashes. A result without one goes, or one that is held
@@ -45,6 +67,9 @@ static void name_results(struct engine *engine, const struct operation_contents 
 
 void engine_buffers_begin(struct engine *engine, const struct engine_terms *terms)
 {
+    pthread_mutex_lock(&engine->lock);
+    engine->is_computing = false;
+    engine->spare_bytes = 0;
     name_results(engine, &terms->made);
     engine->keeps_results = terms->keeps_results;
     engine->uses_before = engine->held.uses;
@@ -52,12 +77,16 @@ void engine_buffers_begin(struct engine *engine, const struct engine_terms *term
     while (engine->held.held_bytes > terms->cap_bytes && drop_oldest(engine)) {
     }
     engine->figures = (struct held_figures){.held_bytes = engine->held.held_bytes};
+    pthread_mutex_unlock(&engine->lock);
 }
 
-/* Lets idle inputs have at most so many bytes. */
+/* Lets idle inputs, and the one that is under way, have at most so many bytes. */
 static void make_room(struct engine *engine, uint64_t idle_bytes)
 {
-    while (held_inputs_idle_bytes(&engine->held) > idle_bytes && drop_oldest(engine)) {
+    while (held_inputs_idle_bytes(&engine->held) + engine_ahead_bytes(engine) > idle_bytes) {
+        if (!drop_oldest(engine)) {
+            engine_ahead_abandon(engine);
+        }
     }
 }
 
@@ -74,10 +103,11 @@ static enum operation_status make(struct engine *engine, const struct engine_wan
                                                 ret_problem)
                               : interface->make(engine, want->size, want->bytes, want->what,
                                                 ret_buffer, ret_problem);
-        if (status != OPERATION_MEMORY || held_inputs_idle_bytes(&engine->held) == 0) {
+        if (status != OPERATION_MEMORY ||
+            held_inputs_idle_bytes(&engine->held) + engine_ahead_bytes(engine) == 0) {
             break;
         }
-        engine_buffers_clear(engine);
+        clear(engine);
     }
     return status;
 }
@@ -120,7 +150,7 @@ static enum operation_status copy_held(struct engine *engine, const struct engin
     }
     held_inputs_unpin(&engine->held, place);
     if (status == OPERATION_MEMORY) { /* the input itself takes the memory for its copy */
-        engine_buffers_clear(engine);
+        clear(engine);
         return make_from_bytes(engine, want, ret_buffer, ret_problem);
     }
     if (status == OPERATION_OK) {
@@ -151,6 +181,7 @@ static enum operation_status take_known(struct engine *engine, const struct engi
                                         struct problem *ret_problem)
 {
     size_t place = 0;
+    engine_ahead_await(engine, want->part);
     const enum held_answer answer = held_inputs_find(&engine->held, want->part, &place);
     const bool is_found = answer == HELD_FOUND;
     make_room(engine, want->spare_bytes);
@@ -185,6 +216,7 @@ enum operation_status engine_buffers_take(struct engine *engine, const struct en
     enum operation_status status;
     assert(want->part == NULL || (want->bytes != NULL && want->part->bytes == want->size));
     *ret_buffer = (struct engine_buffer){.is_held = false};
+    pthread_mutex_lock(&engine->lock);
     if (want->part != NULL && engine->held.cap_bytes > 0) {
         status = take_known(engine, want, ret_buffer, ret_problem);
     } else {
@@ -192,16 +224,26 @@ enum operation_status engine_buffers_take(struct engine *engine, const struct en
         status = make_from_bytes(engine, want, &ret_buffer->buffer, ret_problem);
     }
     engine->figures.held_bytes = engine->held.held_bytes;
+    engine->spare_bytes = want->spare_bytes;
+    pthread_mutex_unlock(&engine->lock);
     return status;
 }
 
-void engine_buffers_give(struct engine *engine, const struct engine_buffer *buffer)
+/* The lock is held. */
+static void give(struct engine *engine, const struct engine_buffer *buffer)
 {
     if (buffer->is_held) {
         held_inputs_unpin(&engine->held, buffer->place);
     } else {
         interface_of(engine)->drop_buffer(engine, buffer->buffer);
     }
+}
+
+void engine_buffers_give(struct engine *engine, const struct engine_buffer *buffer)
+{
+    pthread_mutex_lock(&engine->lock);
+    give(engine, buffer);
+    pthread_mutex_unlock(&engine->lock);
 }
 
 /* Returns true when the result may stay without driving out a part that this launch used. */
@@ -224,12 +266,14 @@ static bool may_stay(struct engine *engine, uint64_t bytes)
 void engine_buffers_leave(struct engine *engine, const struct engine_buffer *buffer,
                           const char *name, const struct held_part *part)
 {
+    pthread_mutex_lock(&engine->lock);
     if (buffer->is_held || strlen(name) >= OPERATION_NAME_SIZE || !may_stay(engine, part->bytes)) {
-        engine_buffers_give(engine, buffer);
+        give(engine, buffer);
     } else {
         struct engine_result *result = &engine->results[engine->result_count++];
         (void)snprintf(result->name, sizeof result->name, "%s", name);
         result->place = held_inputs_add_result(&engine->held, part, buffer->buffer);
     }
     engine->figures.held_bytes = engine->held.held_bytes;
+    pthread_mutex_unlock(&engine->lock);
 }

@@ -294,6 +294,7 @@ static enum operation_status execute(struct launch *launch)
             "a work-group of %llu work-items; this kernel has at most %llu on this device",
             (unsigned long long)size, (unsigned long long)most);
     }
+    engine_ahead_allow(launch->engine);
     return launch->interface->run(launch->engine, launch->kernel, launch->op, launch->problem);
 }
 

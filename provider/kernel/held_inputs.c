@@ -33,6 +33,20 @@ enum held_answer held_inputs_find(struct held_inputs *held, const struct held_pa
     return HELD_FOUND;
 }
 
+bool held_inputs_touch(struct held_inputs *held, const struct hash32 *hash, uint64_t file_bytes)
+{
+    bool is_there = false;
+    for (size_t i = 0; i < HELD_INPUTS_MAX; i++) {
+        struct held_input *item = &held->items[i];
+        if (!is_free(item) && !item->is_unnamed && item->part.file_bytes == file_bytes &&
+            hash32_equal(&item->part.hash, hash)) {
+            item->used = ++held->uses;
+            is_there = true;
+        }
+    }
+    return is_there;
+}
+
 void held_inputs_unpin(struct held_inputs *held, size_t place)
 {
     assert(place < HELD_INPUTS_MAX);
@@ -84,11 +98,18 @@ size_t held_inputs_add(struct held_inputs *held, const struct held_part *part,
     return place;
 }
 
-size_t held_inputs_add_result(struct held_inputs *held, const struct held_part *part,
-                              struct kernel_buffer buffer)
+size_t held_inputs_add_arriving(struct held_inputs *held, const struct held_part *part,
+                                struct kernel_buffer buffer)
 {
     const size_t place = held_inputs_add(held, part, buffer);
     held->items[place].is_unnamed = true;
+    return place;
+}
+
+size_t held_inputs_add_result(struct held_inputs *held, const struct held_part *part,
+                              struct kernel_buffer buffer)
+{
+    const size_t place = held_inputs_add_arriving(held, part, buffer);
     held_inputs_unpin(held, place);
     return place;
 }

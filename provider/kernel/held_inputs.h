@@ -48,6 +48,8 @@ enum held_answer {
 /* Looks for a part, which has at least a byte. FOUND pins the part and sets its place. */
 enum held_answer held_inputs_find(struct held_inputs *held, const struct held_part *part,
                                   size_t *ret_place);
+/* Counts a use of each part of the file. Returns false when there is none. */
+bool held_inputs_touch(struct held_inputs *held, const struct hash32 *hash, uint64_t file_bytes);
 /* Ends one use of a pinned part. */
 void held_inputs_unpin(struct held_inputs *held, size_t place);
 
@@ -64,8 +66,12 @@ size_t held_inputs_add(struct held_inputs *held, const struct held_part *part,
 /* Adds a result like held_inputs_add. Its part has no hash yet, and it is not pinned. */
 size_t held_inputs_add_result(struct held_inputs *held, const struct held_part *part,
                               struct kernel_buffer buffer);
-/* Gives a result its hash. Returns false when the table has that part already: the result then
- * stays unnamed. */
+/* Adds a part like held_inputs_add, whose bytes are still on their way. Nothing finds the part
+ * before held_inputs_name. */
+size_t held_inputs_add_arriving(struct held_inputs *held, const struct held_part *part,
+                                struct kernel_buffer buffer);
+/* Gives a part without a hash its hash. Returns false when the table has that part already: the
+ * part then stays unnamed. */
 bool held_inputs_name(struct held_inputs *held, size_t place, const struct hash32 *hash);
 /* Takes a part out that is not pinned. Its buffer is then the caller's, to drop. */
 struct kernel_buffer held_inputs_take(struct held_inputs *held, size_t place);

@@ -116,6 +116,19 @@ struct kernel_interface {
                                   size_t size, void *ret_bytes, const char *what,
                                   struct problem *ret_problem);
 
+    /* The next four copy inputs of the next subtask while this one computes (engine_ahead.c). They
+     * run in a thread of their own, and none of them changes the engine. The copies do not wait for
+     * the launch. Opens what makes the copies, such as a second queue; NULL: this device has none.
+     */
+    void *(*open_copier)(const struct engine *engine);
+    void (*close_copier)(const struct engine *engine, void *copier);
+    /* Makes a buffer of any content. Returns false without memory. */
+    bool (*reserve)(const struct engine *engine, uint64_t size, struct kernel_buffer *ret_buffer);
+    /* Copies bytes into the buffer, from `at` on, and waits for the end. Returns false when the
+     * copy failed. */
+    bool (*write)(const struct engine *engine, void *copier, struct kernel_buffer buffer,
+                  uint64_t at, const void *bytes, size_t size);
+
     /* Sets a parameter to the bytes of a number. When `value` is NULL, sets `size` bytes of local
      * memory. */
     enum operation_status (*set)(struct engine *engine, void *kernel, size_t parameter,

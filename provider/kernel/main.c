@@ -338,12 +338,16 @@ static enum operation_status run_words(struct session *session, const struct ask
                                        .keeps_results = strcmp(ask->words[5], KERNEL_KEEP) == 0,
                                        .made = {.items = ask->made, .count = ask->made_count}};
     engine_buffers_begin(&session->engine, &terms);
+    if (ask->ahead >= 0) {
+        ret_result->has_taken_ahead = true;
+        engine_ahead_take(&session->engine, ask->ahead);
+    }
     const enum operation_status result =
         is_tensor      ? run_tensor(session, ask, memory_bytes, ret_result, problem)
         : is_challenge ? run_challenge(session, ask, memory_bytes, problem)
         : measures     ? measure(session, memory_bytes, problem)
                        : engine_launch(&session->engine, &op, &contents, memory_bytes, problem);
-    ret_result->held = session->engine.figures;
+    ret_result->held = engine_buffers_figures(&session->engine);
     return result;
 }
 
@@ -395,5 +399,9 @@ int main(int count, char **words)
         return 2;
     }
     const int status = ask_serve(carry_out, &session, &session.engine.is_spent);
-    return session.engine.is_spent ? start_again() : status;
+    if (session.engine.is_spent) {
+        return start_again();
+    }
+    engine_ahead_close(&session.engine);
+    return status;
 }

@@ -250,7 +250,7 @@ static enum operation_status set_buffer(struct engine *engine, void *kernel, siz
     return set(engine, kernel, parameter, &memory, sizeof memory, what, ret_problem);
 }
 
-/* ---------------------------------------------------------------- buffers and the run */
+/* ---------------------------------------------------------------- buffers */
 
 static enum operation_status make(struct engine *engine, uint64_t size, const void *bytes,
                                   const char *what, struct kernel_buffer *ret_buffer,
@@ -314,6 +314,41 @@ static enum operation_status read_back(struct engine *engine, struct kernel_buff
                    what, ret_problem);
 }
 
+/* ---------------------------------------------------------------- copies beside a launch */
+
+static void *open_copier(const struct engine *engine)
+{
+    const struct opencl_state *state = state_of(engine);
+    cl_int status = CL_SUCCESS;
+    cl_command_queue queue =
+        state->api->clCreateCommandQueue(state->context, state->device, 0, &status);
+    return status == CL_SUCCESS ? queue : NULL;
+}
+
+static void close_copier(const struct engine *engine, void *copier)
+{
+    (void)api_of(engine)->clReleaseCommandQueue(copier);
+}
+
+static bool reserve(const struct engine *engine, uint64_t size, struct kernel_buffer *ret_buffer)
+{
+    const struct opencl_state *state = state_of(engine);
+    cl_int status = CL_SUCCESS;
+    cl_mem memory =
+        state->api->clCreateBuffer(state->context, CL_MEM_READ_WRITE, (size_t)size, NULL, &status);
+    *ret_buffer = (struct kernel_buffer){.handle = memory};
+    return status == CL_SUCCESS;
+}
+
+static bool write_ahead(const struct engine *engine, void *copier, struct kernel_buffer buffer,
+                        uint64_t at, const void *bytes, size_t size)
+{
+    return api_of(engine)->clEnqueueWriteBuffer(copier, buffer.handle, CL_TRUE, (size_t)at, size,
+                                                bytes, 0, NULL, NULL) == CL_SUCCESS;
+}
+
+/* ---------------------------------------------------------------- the run */
+
 static enum operation_status run(struct engine *engine, void *kernel, const struct kernel_op *op,
                                  struct problem *ret_problem)
 {
@@ -352,6 +387,10 @@ const struct kernel_interface opencl_interface = {
     .copy = copy,
     .drop_buffer = drop_buffer,
     .read = read_back,
+    .open_copier = open_copier,
+    .close_copier = close_copier,
+    .reserve = reserve,
+    .write = write_ahead,
     .set = set,
     .set_buffer = set_buffer,
     .run = run,

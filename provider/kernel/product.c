@@ -166,6 +166,7 @@ static enum operation_status compute(struct product *product, uint64_t rows, str
                                                      .c = c};
     bool is_refused = true;
     enum operation_status status = OPERATION_OK;
+    engine_ahead_allow(product->engine);
     if (product->engine->has_library && !product->engine->shuns_library) {
         status = product->interface->multiply(product->engine, &by_library, &is_refused,
                                               product->problem);

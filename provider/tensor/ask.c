@@ -44,12 +44,15 @@ static bool read_ask(const uint8_t *bytes, size_t length, const int *files, size
         ret_ask->words[i] = read_text(&in);
     }
     ret_ask->given_count = reader_u32(&in);
-    in.failed = in.failed || ret_ask->given_count != file_count;
-    for (size_t i = 0; i < file_count && !in.failed; i++) {
+    in.failed = in.failed || ret_ask->given_count > file_count;
+    for (size_t i = 0; i < ret_ask->given_count && !in.failed; i++) {
         ret_ask->given[i] = (struct operation_given){.name = read_text(&in), .file = files[i]};
     }
     ret_ask->content_count = read_contents(&in, ret_ask->contents, ASK_CONTENTS);
     ret_ask->made_count = read_contents(&in, ret_ask->made, ASK_MADE);
+    const size_t further = reader_u8(&in) != 0 ? 1 : 0;
+    in.failed = in.failed || ret_ask->given_count + further != file_count;
+    ret_ask->ahead = further > 0 && !in.failed ? files[file_count - 1] : -1;
     return reader_finished(&in);
 }
 
@@ -71,6 +74,8 @@ static bool answer(enum operation_status status, const struct ask_result *result
     writer_u64(&out, result->held.copies);
     writer_u64(&out, result->held.copied_bytes);
     writer_u64(&out, result->held.held_bytes);
+    writer_u64(&out, result->held.aheads);
+    writer_u64(&out, result->held.ahead_bytes);
     writer_u32(&out, (uint32_t)length);
     writer_bytes(&out, problem->text, length);
     return !out.failed && packet_send(STDIN_FILENO, bytes, out.position, NULL, 0);
@@ -82,13 +87,13 @@ int ask_serve(ask_carry_out *carry_out, void *context, const bool *is_spent)
     (void)signal(SIGXFSZ, SIG_IGN); /* a file beyond the limit is an ordinary error */
     (void)signal(SIGPIPE, SIG_IGN);
     for (;;) {
-        int files[OPERATION_GIVEN_MOST];
+        int files[OPERATION_GIVEN_MOST + 1];
         size_t file_count;
         struct ask ask;
         struct problem problem = {""};
         struct ask_result result = {.verdict = VERDICT_NONE, .exit_code = 1};
         ssize_t length = packet_receive(STDIN_FILENO, bytes, sizeof bytes, files,
-                                        OPERATION_GIVEN_MOST, &file_count);
+                                        OPERATION_GIVEN_MOST + 1, &file_count);
         if (length <= 0) {
             return 0;
         }
@@ -96,6 +101,9 @@ int ask_serve(ask_carry_out *carry_out, void *context, const bool *is_spent)
             return 1;
         }
         enum operation_status status = carry_out(context, &ask, &result, &problem);
+        if (ask.ahead >= 0 && !result.has_taken_ahead) {
+            (void)close(ask.ahead);
+        }
         if (status != OPERATION_OK) {
             (void)fprintf(stderr, "%s\n", problem.text);
         }

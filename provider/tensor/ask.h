@@ -7,10 +7,11 @@
  *     ASK      u64 memory that the operation may allocate, u32 count, for each argument u32 length
  *              with its NUL and the bytes, u32 count, for each input that comes as a descriptor its
  *              name likewise, u32 count, for each input whose content is known its name likewise
- *              and 32 bytes of hash, u32 count, for each file that the last ASK left the same
+ *              and 32 bytes of hash, u32 count, for each file that the last ASK left the same, u8
+ *              whether a further descriptor is the connection of provider/tensor/ahead.h
  *     ANSWER   u32 operation_status, u32 verdict (enum result_verdict), u32 exit code, u32 process
- *              that stays with the resident or 0, u64 peak memory of the program so far, the five
- *              u64 of struct held_figures, u32 length, the problem's text */
+ *              that stays with the resident or 0, u64 peak memory of the program so far, the
+ *              seven u64 of struct held_figures, u32 length, the problem's text */
 #ifndef BOURSE_PROVIDER_TENSOR_ASK_H
 #define BOURSE_PROVIDER_TENSOR_ASK_H
 
@@ -103,6 +104,7 @@ struct ask {
     size_t content_count;
     struct operation_content made[ASK_MADE];
     size_t made_count;
+    int ahead; /* the agent sends inputs of the next subtask over it; -1: it sends none */
 };
 
 /* An answer says this beside the status. */
@@ -114,6 +116,7 @@ struct ask_result {
     pid_t companion;
     uint64_t companion_bytes;
     struct held_figures held; /* of bourse-kernel; else zeros */
+    bool has_taken_ahead;     /* ask->ahead is the resident's now; else ask_serve closes it */
 };
 
 /* Carries out one ASK. The files of ask->given become the function's, which closes them. Before the

@@ -11,6 +11,8 @@ struct held_figures {
     uint64_t copies;       /* inputs that were copied to the device */
     uint64_t copied_bytes; /* of these inputs */
     uint64_t held_bytes;   /* what the device holds now */
+    uint64_t aheads;       /* inputs that were copied while another subtask computed */
+    uint64_t ahead_bytes;  /* of these inputs */
 };
 
 #endif

@@ -53,6 +53,8 @@ void device_memory_note(struct device_memory *memory, size_t device,
     add(&sum->saved_bytes, figures->saved_bytes);
     add(&sum->copies, figures->copies);
     add(&sum->copied_bytes, figures->copied_bytes);
+    add(&sum->aheads, figures->aheads);
+    add(&sum->ahead_bytes, figures->ahead_bytes);
     assert(sum->held_bytes >= *held_bytes);
     sum->held_bytes -= *held_bytes;
     *held_bytes = figures->held_bytes < INT64_MAX - sum->held_bytes ? figures->held_bytes : 0;

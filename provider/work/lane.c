@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define FULL_AGAIN_NS INT64_C(60000000000)
 enum { LEFT_SHARE = 4 }; /* a left output takes at most 1/LEFT_SHARE of its jail's disk */
@@ -64,6 +65,14 @@ static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)
 {
     return a->memory_bytes == b->memory_bytes && a->disk_bytes == b->disk_bytes &&
            a->processes == b->processes && a->cpu_milli == b->cpu_milli;
+}
+
+bool lane_shares_jail(void *context, uint32_t index, uint32_t next)
+{
+    const struct lane *lane = context;
+    const struct jail_limits limits = limits_of(lane, index);
+    const struct jail_limits next_limits = limits_of(lane, next);
+    return is_bounded(&limits, &next_limits);
 }
 
 /* Returns true when bourse-kernel runs the subtasks of this job, on the lane's device. */
@@ -132,116 +141,14 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     return true;
 }
 
-static void release_inputs(struct store *store, struct store_blob *inputs, size_t count)
+static struct program_source source_of(const struct lane *lane, const struct outcome *outcome)
 {
-    for (size_t i = 0; i < count; i++) {
-        store_release(store, &inputs[i]);
-    }
-    free(inputs);
-}
-
-static void report_missing(struct outcome *outcome, enum store_status status, const char *what,
-                           const struct problem *problem)
-{
-    if (status == STORE_GIVEN_UP) {
-        outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
-    } else if (status == STORE_FULL) { /* crowded: another provider may have room */
-        outcome_fail(outcome, OUTCOME_CANCELLED, "no room for %s: %s", what, problem->text);
-    } else if (status == STORE_NO_FOLDER) { /* another provider has its folders */
-        outcome_fail(outcome, OUTCOME_CANCELLED, "no folder for %s: %s", what, problem->text);
-    } else if (status == STORE_FAILED) {
-        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem->text);
-    } else {
-        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "%s: %s", what, problem->text);
-    }
-}
-
-/* `what` names the blob for the consumer. */
-static bool take_blob(struct lane *lane, const struct hash32 *hash, bool may_lend, const char *what,
-                      struct outcome *outcome, struct store_blob *ret_blob)
-{
-    struct problem problem = {""};
-    struct store *store = lane->lanes->config.store;
-    const struct id128 *job = &lease_context_grant(lane->context)->job;
-    enum store_status status = (may_lend ? store_take_lent : store_take)(
-        store, hash, job, UINT64_MAX, &lane->cancel, ret_blob, &problem);
-    if (status != STORE_OK) {
-        report_missing(outcome, status, what, &problem);
-    }
-    return status == STORE_OK;
-}
-
-static bool take_input(struct lane *lane, const Bourse__V1__ManifestInput *input, bool may_lend,
-                       struct outcome *outcome, struct store_blob *ret_blob)
-{
-    struct hash32 hash = codec_hash(input->hash);
-    char what[LIMIT_TEXT_BYTES];
-    (void)snprintf(what, sizeof what, "input %s", input->name);
-    return take_blob(lane, &hash, may_lend, what, outcome, ret_blob);
-}
-
-/* Takes an output of another subtask. A missing output is the fault of the job that asks for it. */
-static bool take_output(struct lane *lane, const Bourse__V1__ManifestFrom *from,
-                        struct outcome *outcome, struct store_blob *ret_blob)
-{
-    const struct dispatch_file *file =
-        dispatch_inputs_find(&outcome->dispatch, from->task, from->output);
-    char name[PROGRAM_SUBTASK_NAME_SIZE];
-    char what[LIMIT_TEXT_BYTES];
-    program_subtask_name(lease_context_manifest(lane->context), from->task, name);
-    if (file == NULL) {
-        outcome_fail(outcome, OUTCOME_PROGRAM_FAILED, "%s left no output %s", name, from->output);
-        return false;
-    }
-    (void)snprintf(what, sizeof what, "the output %s of %s", from->output, name);
-    return take_blob(lane, &file->hash, false, what, outcome, ret_blob);
-}
-
-/* Takes a file of the checkpoint to resume from. */
-static bool take_state(struct lane *lane, const struct dispatch_file *file, struct outcome *outcome,
-                       struct store_blob *ret_blob)
-{
-    char what[LIMIT_TEXT_BYTES];
-    (void)snprintf(what, sizeof what, "the checkpoint of attempt %u: %s", (unsigned)file->task,
-                   file->name);
-    return take_blob(lane, &file->hash, false, what, outcome, ret_blob);
-}
-
-/* Takes every input of the subtask. On failure the outcome says why, and nothing is held. */
-static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outcome,
-                        struct store_blob **ret_inputs, size_t *ret_count)
-{
-    const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
-    size_t own = program_input_count(manifest, index);
-    size_t first = own + program_taken_count(manifest, index); /* the checkpoint's first */
-    size_t count = first + outcome->dispatch.checkpoint_count;
-    struct store_blob *inputs = calloc(count + 1, sizeof *inputs);
-    if (inputs == NULL) {
-        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "out of memory");
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        bool good;
-        if (i < own) {
-            const Bourse__V1__ManifestInput *input = program_input(manifest, index, i);
-            bool may_lend =
-                !outcome->dispatch.has_seed && tensor_reads_once(manifest, input->size) &&
-                !template_is_folder(input->name) && strcmp(input->name, PROGRAM_LISTING) != 0;
-            good = take_input(lane, input, may_lend, outcome, &inputs[i]);
-            outcome->lacks_factor = !good && outcome->dispatch.has_seed;
-        } else if (i < first) {
-            good = take_output(lane, program_taken(manifest, index, i - own), outcome, &inputs[i]);
-        } else {
-            good = take_state(lane, &outcome->dispatch.checkpoint[i - first], outcome, &inputs[i]);
-        }
-        if (!good) {
-            release_inputs(lane->lanes->config.store, inputs, i);
-            return false;
-        }
-    }
-    *ret_inputs = inputs;
-    *ret_count = count;
-    return true;
+    return (struct program_source){.manifest = lease_context_manifest(lane->context),
+                                   .index = outcome->work.index,
+                                   .dispatch = &outcome->dispatch,
+                                   .store = lane->lanes->config.store,
+                                   .job = &lease_context_grant(lane->context)->job,
+                                   .give_up = &lane->cancel};
 }
 
 static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t count)
@@ -287,6 +194,7 @@ static void note_held(void *context, const struct held_figures *figures)
 
 static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct outcome *outcome)
 {
+    int ahead;
     if (atomic_load(&lane->cancel)) {
         outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
         return;
@@ -328,11 +236,18 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .wasm_memory_bytes = lane->limits.memory_bytes,
     };
     struct attempt_energy energy;
+    program.has_ahead = lane->ahead != NULL && program.kernel_device != NULL &&
+                        copy_ahead_begin(lane->ahead, manifest, outcome->work.index, &ahead);
+    program.ahead = program.has_ahead ? ahead : -1;
     lane->has_terminal = false;
     attempt_energy_begin(&lane->lanes->config.counters, lane->offer, clock_monotonic_ns(), &energy);
     program_run(&program, outcome, &ended);
     outcome->has_terminal = lane->has_terminal;
     attempt_energy_end(&energy, width, clock_monotonic_ns(), outcome);
+    if (program.has_ahead) {
+        (void)close(ahead);
+        copy_ahead_end(lane->ahead);
+    }
     if (program.kernel_device != NULL) {
         last_outputs_note(&lane->made, outcome);
     }
@@ -346,11 +261,13 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
 static void report_damage(struct lane *lane, uint32_t index, const struct hash32 *hashes,
                           size_t count, struct outcome *outcome)
 {
+    const struct program_source source = source_of(lane, outcome);
     for (size_t i = 0; i < count; i++) {
         const Bourse__V1__ManifestInput *input =
             program_input(lease_context_manifest(lane->context), index, i);
         struct store_blob copy;
-        if (!hash32_is_zero(&hashes[i]) && take_input(lane, input, false, outcome, &copy)) {
+        if (!hash32_is_zero(&hashes[i]) &&
+            program_take_input(&source, input, false, outcome, &copy)) {
             store_release(lane->lanes->config.store, &copy);
         }
     }
@@ -367,7 +284,7 @@ static void run_with(struct lane *lane, struct store_blob *inputs, size_t count,
         lent[i] = inputs[i].is_lent ? inputs[i].hash : lent[i];
     }
     run_in_jail(lane, inputs, outcome);
-    release_inputs(lane->lanes->config.store, inputs, count);
+    program_release_inputs(lane->lanes->config.store, inputs, count);
     if (lent != NULL && outcome->result == OUTCOME_INPUT_MISSING) {
         report_damage(lane, index, lent, named, outcome);
     }
@@ -435,14 +352,15 @@ static void run_work(struct lane *lane, struct outcome *outcome)
         outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
         return;
     }
-    if (!take_inputs(lane, outcome->work.index, outcome, &inputs, &count)) {
+    const struct program_source source = source_of(lane, outcome);
+    if (!program_take_inputs(&source, outcome, &inputs, &count)) {
         return;
     }
     outcome->started_ms = clock_wall_ns() / 1000000;
     if (has_room(lane, inputs, count, outcome)) {
         run_with(lane, inputs, count, outcome);
     } else {
-        release_inputs(lane->lanes->config.store, inputs, count);
+        program_release_inputs(lane->lanes->config.store, inputs, count);
     }
 }
 
@@ -565,6 +483,7 @@ void *lane_loop(void *argument)
         }
     }
     end_jail(lane);
+    copy_ahead_destroy(&lane->ahead);
     atomic_store(&lane->ended, true);
     return NULL;
 }

@@ -64,6 +64,25 @@ static struct lane *find_lane(const struct lease_run *run, uint32_t number)
     return NULL;
 }
 
+/* Returns what copies inputs to the lane's device while it computes, or NULL when nothing does. On
+ * a device of cores, the cores that compute would make the copies. */
+static struct copy_ahead *start_ahead(struct lane *lane)
+{
+    const struct offer *offer = lane->offer;
+    const struct agent_grant *grant = lease_context_grant(lane->context);
+    const struct kernel_device *device = offer->kernel_device;
+    if (device == NULL || strcmp(device->kind, "cpu") == 0 || offer->held_bytes == 0) {
+        return NULL;
+    }
+    const struct copy_ahead_config config = {.store = lane->lanes->config.store,
+                                             .config = lane->lanes->config.config,
+                                             .device = device,
+                                             .job = grant->job,
+                                             .shares_jail = lane_shares_jail,
+                                             .context = lane};
+    return copy_ahead_create(&config);
+}
+
 static struct lane *start_lane(struct lanes *lanes, struct lease_run *run, uint32_t number)
 {
     struct lane *lane = calloc(1, sizeof *lane);
@@ -79,8 +98,10 @@ static struct lane *start_lane(struct lanes *lanes, struct lease_run *run, uint3
     pthread_mutex_init(&lane->mutex, NULL);
     pthread_cond_init(&lane->woken, NULL);
     take_cpus(lanes, lane, lease_context_grant(run->context)->slots_per_subtask);
+    lane->ahead = start_ahead(lane);
     if (pthread_create(&lane->thread, NULL, lane_loop, lane) != 0) {
         give_cpus(lanes, lane);
+        copy_ahead_destroy(&lane->ahead);
         pthread_cond_destroy(&lane->woken);
         pthread_mutex_destroy(&lane->mutex);
         free(lane);
@@ -213,6 +234,9 @@ void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
         pthread_mutex_lock(&lane->mutex);
         lane->next = *work;
         pthread_mutex_unlock(&lane->mutex);
+        if (lane->ahead != NULL) {
+            copy_ahead_announce(lane->ahead, work->index, inputs);
+        }
     }
     if (run != NULL) {
         lease_context_prepare(run->context, work->index, inputs);

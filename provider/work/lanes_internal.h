@@ -3,6 +3,7 @@
 #ifndef BOURSE_PROVIDER_WORK_LANES_INTERNAL_H
 #define BOURSE_PROVIDER_WORK_LANES_INTERNAL_H
 
+#include "provider/executors/copy_ahead.h"
 #include "provider/jail/jail.h"
 #include "provider/work/device_memory.h"
 #include "provider/work/lanes.h"
@@ -55,6 +56,8 @@ struct lane {
     uint64_t held_bytes;       /* the lane's thread only: what the device holds for its jail */
     struct last_outputs made;  /* the lane's thread only: of the jail's last run on the device */
     struct hash32 open_model;  /* the lane's thread only: struct program's */
+    /* Copies inputs of the announced work to the device; NULL: nothing does. */
+    struct copy_ahead *ahead;
 };
 
 /* The local side of a lease: its context and its lanes. */
@@ -90,6 +93,9 @@ void *lane_loop(void *argument);
 /* Returns true when the lane's device runs what the job of the lease asks for. Else the outcome
  * says what the job should need. */
 bool lane_fits(const struct lane *lane, struct outcome *outcome);
+/* Returns true when two subtasks of the lease, by their indices, run in the same jail. `context` is
+ * the lane. */
+bool lane_shares_jail(void *context, uint32_t index, uint32_t next);
 /* Keeps the end of the work's output for lanes_visit_output, where the result does not keep it. The
  * lane's thread calls this after the run, while the work is still the lane's. */
 void lane_keep_ends(struct lane *lane, const struct agent_work *work);

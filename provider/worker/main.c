@@ -2,7 +2,7 @@
  * until the agent hangs up (wire.h).
  *
  *     REPLY   u32 outcome, u32 exit code, u32 signal, u32 verdict, u64 CPU ns, u64 peak memory,
- *             u32 flags, u64 bytes of stdout, u64 of stderr, the five u64 of struct held_figures,
+ *             u32 flags, u64 bytes of stdout, u64 of stderr, the seven u64 of struct held_figures,
  *             u32 count of outputs, for each u8 kind (enum wire_output_kind) and u64 size, then
  *             u32 length and the text of the detail; one descriptor for each file among the
  *             outputs */
@@ -79,6 +79,8 @@ static void reply(const struct worker *worker, uint32_t run, const struct outcom
     writer_u64(&out, outcome->held.copies);
     writer_u64(&out, outcome->held.copied_bytes);
     writer_u64(&out, outcome->held.held_bytes);
+    writer_u64(&out, outcome->held.aheads);
+    writer_u64(&out, outcome->held.ahead_bytes);
     size_t count = outcome->outcome == OUTCOME_OK ? outcome->output_count : 0;
     writer_u32(&out, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -176,6 +178,7 @@ static bool read_run(const uint8_t *body, size_t length, struct run *run)
     run->keep = (flags & WIRE_RUN_KEEP) != 0;
     run->wants_stdin = (flags & WIRE_RUN_STDIN) != 0;
     run->keeps_trees = (flags & WIRE_RUN_TREES) != 0;
+    run->has_ahead = (flags & WIRE_RUN_AHEAD) != 0;
     run->wall_ns = reader_u64(&in);
     run->cpu_ns = reader_u64(&in);
     run->memory_bytes = reader_u64(&in);
@@ -328,7 +331,7 @@ static void stage_and_run(struct worker *worker, struct run *run, struct outcome
 static void handle_run(struct worker *worker, uint32_t number, struct reader *in, int *files,
                        size_t file_count)
 {
-    struct run run = {.number = number, .stdin_file = -1};
+    struct run run = {.number = number, .stdin_file = -1, .ahead_file = -1};
     struct outcome outcome = {.outcome = OUTCOME_JAIL_FAILED};
     size_t length = 0;
     size_t body_files = reader_u8(in) != 0 && file_count > 0 ? 1 : 0;
@@ -337,7 +340,12 @@ static void handle_run(struct worker *worker, uint32_t number, struct reader *in
     if (file_count > body_files) {
         run.stdin_file = files[body_files];
     }
-    if (body != NULL && read_run(body, length, &run)) {
+    const bool is_read = body != NULL && read_run(body, length, &run);
+    if (run.has_ahead) {
+        run.ahead_file = run.stdin_file;
+        run.stdin_file = -1;
+    }
+    if (is_read) {
         stage_and_run(worker, &run, &outcome);
     } else {
         (void)snprintf(outcome.detail, sizeof outcome.detail, "the agent's RUN does not decode");
@@ -351,6 +359,9 @@ static void handle_run(struct worker *worker, uint32_t number, struct reader *in
     }
     if (run.stdin_file >= 0) {
         (void)close(run.stdin_file);
+    }
+    if (run.ahead_file >= 0) {
+        (void)close(run.ahead_file);
     }
     bool keep = run.keep;
     free(run.argv);

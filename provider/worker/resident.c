@@ -141,7 +141,7 @@ static void write_text(struct writer *out, const char *text)
 
 bool resident_ask(const struct worker *worker, const struct run *run, struct outcome *outcome)
 {
-    int files[WIRE_MAPPED_MAX];
+    int files[WIRE_MAPPED_MAX + 1];
     size_t file_count = 0;
     uint8_t bytes[ASK_BYTES];
     struct writer out = writer_over(bytes, sizeof bytes);
@@ -172,6 +172,10 @@ bool resident_ask(const struct worker *worker, const struct run *run, struct out
     for (size_t i = 0; i < run->made_count; i++) {
         write_text(&out, run->made[i].name);
         writer_bytes(&out, run->made[i].content, sizeof(struct hash32));
+    }
+    writer_u8(&out, run->ahead_file >= 0);
+    if (run->ahead_file >= 0) {
+        files[file_count++] = run->ahead_file;
     }
     if (out.failed || count > ASK_ARGUMENTS) {
         return failed(outcome, OUTCOME_REFUSED, "the operation's arguments are too long");
@@ -209,6 +213,8 @@ bool resident_answer(struct worker *worker, struct outcome *outcome)
     held.copies = reader_u64(&in);
     held.copied_bytes = reader_u64(&in);
     held.held_bytes = reader_u64(&in);
+    held.aheads = reader_u64(&in);
+    held.ahead_bytes = reader_u64(&in);
     uint32_t length = reader_u32(&in);
     const uint8_t *text = reader_view(&in, length);
     if (!reader_finished(&in) || status >= OPERATION_STATUSES || verdict > VERDICT_UNSURE ||

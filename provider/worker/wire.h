@@ -32,7 +32,11 @@
  * agent's files. A program of the same user could use such a descriptor to open the file again for
  * writing. The exceptions are bourse-tensor and bourse-onnx, which belong to the agent. They get
  * only descriptors of files that they cannot open for writing (provider/jail/jail.h,
- * jail_may_map). */
+ * jail_may_map).
+ *
+ * A RUN for bourse-kernel may bring one end of a SOCK_STREAM pair, which the worker hands on with
+ * the ASK. While the run computes, the agent sends inputs of the next one over it
+ * (provider/tensor/ahead.h). The worker reads none of them. */
 #ifndef BOURSE_PROVIDER_WORKER_WIRE_H
 #define BOURSE_PROVIDER_WORKER_WIRE_H
 
@@ -78,9 +82,10 @@ enum wire_kind {
      * descriptor is memory.stat of the jail's control group. */
     WIRE_SETUP,
     /* RUN: u8 whether the body is in the first descriptor, u64 its length, else the body itself. A
-     * further descriptor is stdin as it is. Each input has u8 kind, its name, a link's target, u8
-     * whether u16 permissions and i64 nanoseconds since 1970 follow, and u8 whether 32 bytes of
-     * hash follow. Each output of the last run has its name and 32 bytes of hash. */
+     * further descriptor is stdin as it is, or the connection of a run with WIRE_RUN_AHEAD. Each
+     * input has u8 kind, its name, a link's target, u8 whether u16 permissions and i64 nanoseconds
+     * since 1970 follow, and u8 whether 32 bytes of hash follow. Each output of the last run has
+     * its name and 32 bytes of hash. */
     WIRE_RUN,
     WIRE_PLACES, /* u32 count of descriptors in this message */
     WIRE_GO,     /* one descriptor for each input of kind WIRE_INPUT_MAPPED */
@@ -179,6 +184,7 @@ enum wire_run_flag {
     WIRE_RUN_KEEP = 1,
     WIRE_RUN_STDIN = 2,
     WIRE_RUN_TREES = 4, /* outputs that are folders keep their links and empty folders */
+    WIRE_RUN_AHEAD = 8, /* a descriptor is the resident's, for inputs of the next run */
 };
 enum wire_reply_flag {
     WIRE_REPLY_STDOUT_CUT = 1,

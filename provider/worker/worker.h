@@ -65,6 +65,8 @@ struct run {
     uint32_t number;
     bool keep, wants_stdin, keeps_trees;
     int stdin_file; /* -1: /dev/null */
+    bool has_ahead;
+    int ahead_file; /* for the resident, to read inputs of the next run from; -1: none */
     uint64_t wall_ns, cpu_ns, memory_bytes, disk_bytes, output_bytes, capture_bytes;
     uint32_t processes;
     /* 0: `argv` is a program; else it is an operation for the resident. */

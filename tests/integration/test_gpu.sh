@@ -97,6 +97,23 @@ has "$(cat outcomes.json)" "4.0 GiB of the device's memory are used, and the own
 has "$(cat agent-lab.log)" 'work on the device "card" is ended: 4.0 GiB'
 tell 9
 
+# ---------------------------------------------------------------- copied ahead
+# A kernel ends only when as many copies were made beside kernels as its input's first byte says. So the first one computes
+# until the second one's input is there, and the second one until the third one's is. The market queues nothing behind the third.
+sed -i '$a .visible .entry until_copied(.param .u64 count) { ret; }' k.ptx
+printf '\1first' >c1.bin
+printf '\2second' >c2.bin
+printf '\2third' >c3.bin
+printf '\2last' >c4.bin
+kernel ahead until_copied '  arguments: [{input: "{in}"}]'
+sed -i 's/^limit: .*/limit: 20s/' ahead.yaml # a second subtask is queued only when the term has time for it
+printf '%s\n' 'each: [c1.bin, c2.bin, c3.bin, c4.bin]' 'needs: {label: card}' >>ahead.yaml
+timeout 120 "$bourse" submit ahead.yaml -y --wait >submit.out 2>&1 || fail "nothing is copied ahead: $(cat submit.out agent-lab.log)"
+"$bin/bourse-provider" status --dir "$work/lab" --json >status.json
+has "$(cat status.json)" '"hits":2,"saved_bytes":13,"copies":2,"copied_bytes":11,"aheads":2,"ahead_bytes":13'
+status
+has "$(cat status.txt)" '; 2 of 4 inputs were there already, 13 B not copied; 13 B copied ahead'
+
 # ---------------------------------------------------------------- others use the first device
 kernels() { perl "$support/descendants.pl" "$lab" .bourse-kernel | awk -v watcher="$watcher" '$1 != watcher { print $1 }'; }
 stands() { # succeeds when the job's kernel has a process, and every one stands still

@@ -1,11 +1,15 @@
 /* The tests run bourse-kernel in a real jail, on pocl. They run the kernels of one job one after
  * another, kernels with faults, and kernels that never end. A machine without pocl skips the
  * program. */
+#include "base/cursor.h"
 #include "fixture.h"
 #include "provider/executors/kernel.h"
+#include "provider/tensor/ahead.h"
 #include "provider/tensor/ask.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 static struct kernel_device_list list;
 static struct jail_kernel kernel;
@@ -51,12 +55,13 @@ static const char source[] =
 
 /* The device may hold so many bytes of inputs; NULL: none, and their hashes are not told. */
 static const char *held_bytes;
+static struct hash32 hashes[2] = {{"a"}, {"b"}};
+static int ahead = -1; /* the jail's end of a connection for inputs of the next run; -1: none */
 
 /* Runs the words, which end with NULL, after those of the device. The reply is the caller's. */
 static void run(struct fixture *fixture, const char *text, const char *const *words,
                 uint64_t wall_ns, struct jail_reply *reply)
 {
-    static const struct hash32 hashes[2] = {{"a"}, {"b"}};
     const float a[4] = {1, 2, 3, 4};
     const float b[4] = {10, 20, 30, 40};
     struct jail_input inputs[] = {file_of("add.cl", text, strlen(text)), file_of("a", a, sizeof a),
@@ -74,6 +79,8 @@ static void run(struct fixture *fixture, const char *text, const char *const *wo
                                    .argv = argv,
                                    .inputs = inputs,
                                    .input_count = 3,
+                                   .has_ahead = ahead >= 0,
+                                   .ahead = ahead,
                                    .stdin_fd = -1,
                                    .outputs = outputs,
                                    .output_count = 1,
@@ -142,6 +149,56 @@ START_TEST(inputs_stay_on_the_device_until_the_jail_ends)
     fixture = open_with_kernel(_i); /* another lease has one of its own */
     held = add_once(&fixture);
     expect_held(&held, 0, 2, 32);
+    held_bytes = NULL;
+    fixture_close(&fixture);
+}
+END_TEST
+
+/* Sends the bytes of the first input as the next run's, under the hash "z". Returns NULL when the
+ * jail took them. */
+static void *send_ahead(void *argument)
+{
+    static char refused[] = "refused";
+    const int connection = *(const int *)argument;
+    const float a[4] = {1, 2, 3, 4};
+    const struct hash32 hash = {"z"};
+    uint8_t bytes[AHEAD_LIST_BYTES];
+    struct writer out = writer_over(bytes, sizeof bytes);
+    writer_u32(&out, 1);
+    writer_bytes(&out, hash.bytes, sizeof hash.bytes);
+    writer_u64(&out, sizeof a);
+    writer_u8(&out, AHEAD_FILE);
+    uint8_t word = 0;
+    bool good = send(connection, bytes, out.position, MSG_NOSIGNAL) == (ssize_t)out.position &&
+                recv(connection, &word, 1, 0) == 1 && word == AHEAD_SEND;
+    word = AHEAD_GOOD;
+    good = good && send(connection, a, sizeof a, MSG_NOSIGNAL) == (ssize_t)sizeof a &&
+           send(connection, &word, 1, MSG_NOSIGNAL) == 1 && recv(connection, &word, 1, 0) == 0;
+    return good ? NULL : refused;
+}
+
+START_TEST(an_input_of_the_next_run_is_there_when_it_begins)
+{
+    struct fixture fixture = open_with_kernel(_i);
+    int ends[2];
+    pthread_t agent;
+    void *refused = NULL;
+    held_bytes = "1000";
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ck_assert_int_eq(pthread_create(&agent, NULL, send_ahead, &ends[0]), 0);
+    ahead = ends[1];
+    const struct held_figures first = add_once(&fixture);
+    (void)close(ends[1]);
+    ahead = -1;
+    ck_assert_int_eq(pthread_join(agent, &refused), 0);
+    ck_assert_ptr_null(refused);
+    (void)close(ends[0]);
+    hashes[0] = (struct hash32){"z"};
+    const struct held_figures second = add_once(&fixture);
+    expect_held(&second, 2, 0, 48);
+    ck_assert_uint_eq(first.aheads + second.aheads, 1); /* the first run may be over sooner */
+    ck_assert_uint_eq(first.ahead_bytes + second.ahead_bytes, 16);
+    hashes[0] = (struct hash32){"a"};
     held_bytes = NULL;
     fixture_close(&fixture);
 }
@@ -244,6 +301,7 @@ int main(void)
         a_device_is_measured_in_its_jail,
         a_program_that_crashes_or_hangs_lists_nothing,
         inputs_stay_on_the_device_until_the_jail_ends,
+        an_input_of_the_next_run_is_there_when_it_begins,
     };
     return fixture_main("jail_kernel", tests, sizeof tests / sizeof *tests);
 }

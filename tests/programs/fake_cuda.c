@@ -6,6 +6,8 @@
  *     endless()                              never ends
  *     matmul(.u64 a, .u64 b, .u64 c, .u32 n, .u32 times)
  *                                            c = a * b of squares; takes 60 ms each time
+ *     until_copied(.u64 count)               ends when so many copies were made beside launches, as
+ *                                            the buffer's first byte says; or fails after a minute
  *     many(...)                              has PARAMETERS parameters of a byte; all must be 0
  *     tile()                                 has TILE_BYTES of static shared memory in a block
  *     wild(.u64 a, .u64 b, .u64 c, .f32 f)   reads outside its buffers: no later call works
@@ -16,12 +18,15 @@
  * new. Bytes that begin like an ELF file are a cubin with all these kernels. Before
  * fake_cuda_fail("cuMemAlloc_v2", 2), every call works that can; later ones of that function fail.
  * fake_cuda_fail(NULL, 0) makes none fail. fake_cuda_alive() counts the objects that nobody has
- * released. fake_cuda_copies() counts the copies to the device. After fake_cuda_memory(SIZE), all
- * buffers together have at most so many bytes. */
-#include "provider/kernel/cuda_api.h"
+ * released. fake_cuda_copies() counts the copies to the device, and fake_cuda_aheads() those that
+ * streams beside the default one make. After fake_cuda_memory(SIZE), all buffers together have at
+ * most so many bytes. A PTX with the comment `// 900 us for each KiB` makes the copies to the
+ * device as slow as it says, from then on. */
+#include "tests/programs/fake_cuda_memory.h"
 #include "tests/programs/ptx_model.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,13 +35,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PROTOTYPE(name, arguments) cuda_result name arguments;
-CUDA_CALLS(PROTOTYPE)
-CUDA_NEWER_CALLS(PROTOTYPE)
 void fake_cuda_fail(const char *function, int result);
 int fake_cuda_alive(void);
-int fake_cuda_copies(void);
-void fake_cuda_memory(size_t most);
 /* The driver compiled this launch last. */
 void fake_cuda_launched(unsigned ret_grid[3], unsigned ret_block[3], unsigned *ret_shared);
 /* A grid has at most so many blocks in each of the dimensions y and z from now on. */
@@ -44,7 +44,7 @@ void fake_cuda_grid_most(unsigned blocks);
 
 enum {
     DEVICES = 2,
-    MEMORY_BYTES = 1 << 24,
+    MEMORY_BYTES = FAKE_CUDA_MEMORY_BYTES,
     THREADS_MOST = 512,
     GRID_X_MOST = INT_MAX,
     GRID_MOST = 65535,
@@ -52,7 +52,6 @@ enum {
     TILE_BYTES = 16 << 10,
     PARAMETERS = 32764, /* as many as there can be */
     LONG_NS = 60000000,
-    BUFFERS = 256,
 };
 
 struct CUctx_st {
@@ -76,6 +75,7 @@ static struct CUfunc_st functions[] = {
     {"fill", 2, {8, 4}, 0, 0, NULL},
     {"endless", 0, {0}, 0, 0, NULL},
     {"matmul", 5, {8, 8, 8, 4, 4}, 0, 0, NULL},
+    {"until_copied", 1, {8}, 0, 0, NULL},
     {"many", 0, {0}, 0, 0, NULL}, /* nobody asks for its sizes */
     {"tile", 0, {0}, TILE_BYTES, 0, NULL},
     {"wild", 4, {8, 8, 8, 4}, 0, 0, NULL},
@@ -86,9 +86,7 @@ static struct CUfunc_st functions[] = {
 
 static char failing[64];
 static int failure;
-static int alive;
-static int copies;
-static size_t memory_most = MEMORY_BYTES;
+atomic_int fake_cuda_objects;
 static bool is_started, is_lost;
 static unsigned grid_most = GRID_MOST;
 static unsigned last_grid[3], last_block[3], last_shared;
@@ -102,17 +100,7 @@ void fake_cuda_fail(const char *function, int result)
 
 int fake_cuda_alive(void)
 {
-    return alive;
-}
-
-int fake_cuda_copies(void)
-{
-    return copies;
-}
-
-void fake_cuda_memory(size_t most)
-{
-    memory_most = most;
+    return fake_cuda_objects;
 }
 
 void fake_cuda_grid_most(unsigned blocks)
@@ -127,19 +115,13 @@ void fake_cuda_launched(unsigned ret_grid[3], unsigned ret_block[3], unsigned *r
     *ret_shared = last_shared;
 }
 
-static int result_of(const char *function)
+cuda_result fake_cuda_result_of(const char *function)
 {
     return strcmp(failing, function) == 0 ? failure
            : !is_started                  ? CUDA_NOT_INITIALIZED
            : is_lost                      ? CUDA_ILLEGAL_ADDRESS
                                           : CUDA_OK;
 }
-/* Ends a call that is to fail. */
-#define CALL()                                                                                     \
-    if (result_of(__func__) != CUDA_OK) {                                                          \
-        return result_of(__func__);                                                                \
-    }
-
 /* ---------------------------------------------------------------- devices */
 
 cuda_result cuInit(unsigned flags)
@@ -243,7 +225,7 @@ cuda_result cuDeviceTotalMem_v2(size_t *ret_bytes, cuda_device device)
 cuda_result cuDevicePrimaryCtxRetain(cuda_context *ret_context, cuda_device device)
 {
     CALL()
-    alive++;
+    fake_cuda_objects++;
     *ret_context = &contexts[device];
     return CUDA_OK;
 }
@@ -251,7 +233,7 @@ cuda_result cuDevicePrimaryCtxRetain(cuda_context *ret_context, cuda_device devi
 cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device)
 {
     (void)device;
-    alive--;
+    fake_cuda_objects--;
     return CUDA_OK;
 }
 
@@ -309,7 +291,14 @@ cuda_result cuModuleLoadDataEx(cuda_module *ret_module, const void *image, unsig
         return CUDA_OUT_OF_MEMORY;
     }
     made->text = is_cubin ? NULL : strdup(text);
-    alive++;
+    const char *slow = is_cubin ? NULL : strstr(text, " us for each KiB");
+    while (slow != NULL && slow[-1] != ' ') {
+        slow--;
+    }
+    if (slow != NULL) {
+        fake_cuda_slow((unsigned)strtoul(slow, NULL, 10));
+    }
+    fake_cuda_objects++;
     *ret_module = made;
     return CUDA_OK;
 }
@@ -318,7 +307,7 @@ cuda_result cuModuleUnload(cuda_module module)
 {
     free(module->text);
     free(module);
-    alive--;
+    fake_cuda_objects--;
     return CUDA_OK;
 }
 
@@ -370,104 +359,6 @@ cuda_result cuFuncGetParamInfo(cuda_function function, size_t index, size_t *ret
     return CUDA_OK;
 }
 
-/* ---------------------------------------------------------------- memory */
-
-/* An address is that of the bytes, and far from those of other buffers. */
-static unsigned char *at(cuda_address address)
-{
-    unsigned char *place;
-    memcpy(&place, &address, sizeof place);
-    return place;
-}
-
-/* The live buffers. A free entry has the address 0. */
-static struct {
-    cuda_address address;
-    size_t size;
-} buffers[BUFFERS];
-
-static bool is_memory(uint64_t address, size_t size)
-{
-    bool found = false;
-    for (size_t i = 0; i < BUFFERS && !found; i++) {
-        found = address >= buffers[i].address && size <= buffers[i].size &&
-                address - buffers[i].address <= buffers[i].size - size;
-    }
-    return found;
-}
-
-/* Changes the entry of the buffer at `from`; 0 is a free entry. */
-static void note(cuda_address from, cuda_address to, size_t size)
-{
-    for (size_t i = 0; i < BUFFERS; i++) {
-        if (buffers[i].address == from) {
-            buffers[i].address = to;
-            buffers[i].size = size;
-            return;
-        }
-    }
-}
-
-static size_t used_memory(void)
-{
-    size_t used = 0;
-    for (size_t i = 0; i < BUFFERS; i++) {
-        used += buffers[i].size;
-    }
-    return used;
-}
-
-cuda_result cuMemAlloc_v2(cuda_address *ret_address, size_t size)
-{
-    CALL()
-    const size_t used = used_memory();
-    unsigned char *made = used <= memory_most && size <= memory_most - used ? malloc(size) : NULL;
-    if (made == NULL) {
-        return CUDA_OUT_OF_MEMORY;
-    }
-    *ret_address = (uintptr_t)made;
-    note(0, *ret_address, size);
-    alive++;
-    return CUDA_OK;
-}
-
-cuda_result cuMemFree_v2(cuda_address address)
-{
-    note(address, 0, 0);
-    free(at(address));
-    alive--;
-    return CUDA_OK;
-}
-
-cuda_result cuMemcpyHtoD_v2(cuda_address to, const void *from, size_t size)
-{
-    CALL()
-    memcpy(at(to), from, size);
-    copies++;
-    return CUDA_OK;
-}
-
-cuda_result cuMemcpyDtoD_v2(cuda_address to, cuda_address from, size_t size)
-{
-    CALL()
-    memcpy(at(to), at(from), size);
-    return CUDA_OK;
-}
-
-cuda_result cuMemcpyDtoH_v2(void *to, cuda_address from, size_t size)
-{
-    CALL()
-    memcpy(to, at(from), size);
-    return CUDA_OK;
-}
-
-cuda_result cuMemsetD8_v2(cuda_address to, unsigned char byte, size_t size)
-{
-    CALL()
-    memset(at(to), byte, size);
-    return CUDA_OK;
-}
-
 /* ---------------------------------------------------------------- kernels */
 
 /* Reads a parameter, as many bytes as it has. */
@@ -482,9 +373,9 @@ static void add(size_t threads, void **parameters)
 {
     float factor;
     memcpy(&factor, parameters[3], sizeof factor);
-    const unsigned char *a = at(parameter(parameters, 0, 8));
-    const unsigned char *b = at(parameter(parameters, 1, 8));
-    unsigned char *c = at(parameter(parameters, 2, 8));
+    const unsigned char *a = fake_cuda_at(parameter(parameters, 0, 8));
+    const unsigned char *b = fake_cuda_at(parameter(parameters, 1, 8));
+    unsigned char *c = fake_cuda_at(parameter(parameters, 2, 8));
     for (size_t i = 0; i < threads; i++) {
         float left;
         float right;
@@ -493,6 +384,15 @@ static void add(size_t threads, void **parameters)
         left += factor * right;
         memcpy(c + 4 * i, &left, 4);
     }
+}
+
+static bool until_copied(void **parameters)
+{
+    const int wanted = *fake_cuda_at(parameter(parameters, 0, 8));
+    for (int i = 0; fake_cuda_aheads() < wanted && i < 1000; i++) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = LONG_NS}, NULL);
+    }
+    return fake_cuda_aheads() >= wanted;
 }
 
 static bool many(void **parameters)
@@ -510,7 +410,7 @@ static void lie(void **parameters)
 #ifdef FAKE_LIES
     const uint64_t rows = parameter(parameters, 0, 4);
     const uint64_t columns = parameter(parameters, 2, 4);
-    float *c = (float *)(void *)at(parameter(parameters, 7, 8));
+    float *c = (float *)(void *)fake_cuda_at(parameter(parameters, 7, 8));
     for (uint64_t row = 0; rows == columns && row < rows; row++) {
         c[row * columns] += 1;
     }
@@ -526,7 +426,7 @@ static cuda_result run_product(const char *text, const unsigned grid[3], unsigne
     const struct ptx_launch launch = {.grid = {grid[0], grid[1]},
                                       .block = block,
                                       .parameters = parameters,
-                                      .is_memory = is_memory};
+                                      .is_memory = fake_cuda_is_memory};
     const char *wrong = text != NULL ? ptx_model_run(text, "bourse_product", &launch) : NULL;
     is_lost = is_lost || wrong != NULL;
     lie(parameters);
@@ -535,9 +435,9 @@ static cuda_result run_product(const char *text, const unsigned grid[3], unsigne
 
 static void multiply(void **parameters)
 {
-    const float *a = (const float *)(const void *)at(parameter(parameters, 0, 8));
-    const float *b = (const float *)(const void *)at(parameter(parameters, 1, 8));
-    float *c = (float *)(void *)at(parameter(parameters, 2, 8));
+    const float *a = (const float *)(const void *)fake_cuda_at(parameter(parameters, 0, 8));
+    const float *b = (const float *)(const void *)fake_cuda_at(parameter(parameters, 1, 8));
+    float *c = (float *)(void *)fake_cuda_at(parameter(parameters, 2, 8));
     const size_t n = (size_t)parameter(parameters, 3, 4);
     const uint64_t times = parameter(parameters, 4, 4);
     for (size_t i = 0; i < n * n; i++) {
@@ -570,9 +470,12 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
     if (strcmp(function->name, "add") == 0) {
         add(threads, parameters);
     } else if (strcmp(function->name, "fill") == 0) {
-        memset(at(parameter(parameters, 0, 8)), (int)parameter(parameters, 1, 4), threads);
+        memset(fake_cuda_at(parameter(parameters, 0, 8)), (int)parameter(parameters, 1, 4),
+               threads);
     } else if (strcmp(function->name, "matmul") == 0) {
         multiply(parameters);
+    } else if (strcmp(function->name, "until_copied") == 0) {
+        return until_copied(parameters) ? CUDA_OK : CUDA_LAUNCH_TIMEOUT;
     } else if (strcmp(function->name, "many") == 0) {
         return many(parameters) ? CUDA_OK : CUDA_INVALID_VALUE;
     } else if (strcmp(function->name, "wild") == 0) {

@@ -16,6 +16,7 @@
 
 #include <CL/cl.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +30,8 @@ int fake_opencl_copies(void);
 static bool is_wrong;
 static char failing[64];
 static int failure;
-static int alive;
-static int copies;
+static atomic_int alive;
+static atomic_int copies;
 
 void fake_opencl_fail(const char *function, int code)
 {

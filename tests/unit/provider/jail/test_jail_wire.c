@@ -36,7 +36,7 @@ static size_t encode(const struct answer *answer, uint8_t *bytes, size_t capacit
     writer_u32(&out, WIRE_REPLY_STDERR_CUT);
     writer_u64(&out, answer->captured);
     writer_u64(&out, 0);
-    for (uint64_t figure = 1; figure <= 5; figure++) {
+    for (uint64_t figure = 1; figure <= 7; figure++) {
         writer_u64(&out, figure);
     }
     writer_u32(&out, answer->output_count);

@@ -168,6 +168,36 @@ START_TEST(the_table_tells_what_was_used_since)
 }
 END_TEST
 
+START_TEST(a_part_is_found_once_its_bytes_are_there)
+{
+    const struct held_part part = part_of(1, 40);
+    const size_t place =
+        held_inputs_add_arriving(&held, &part, (struct kernel_buffer){.address = 1});
+    ck_assert(!holds(1, 40));
+    ck_assert(!held_inputs_touch(&held, &part.hash, part.file_bytes));
+    ck_assert_uint_eq(take_oldest(), 0); /* it is pinned */
+    ck_assert_uint_eq(held_inputs_idle_bytes(&held), 0);
+    ck_assert(held_inputs_name(&held, place, &part.hash));
+    held_inputs_unpin(&held, place);
+    ck_assert(holds(1, 40));
+}
+END_TEST
+
+START_TEST(a_touch_is_a_use_of_every_part_of_the_file)
+{
+    struct held_part part = part_of(1, 20);
+    add(1, 20);
+    part.at = 20;
+    held_inputs_unpin(&held, held_inputs_add(&held, &part, (struct kernel_buffer){.address = 3}));
+    add(2, 30);
+    ck_assert(!held_inputs_touch(&held, &part.hash, part.file_bytes + 1));
+    ck_assert(held_inputs_touch(&held, &part.hash, part.file_bytes));
+    ck_assert_uint_eq(take_oldest(), 2);
+    ck_assert_uint_eq(take_oldest(), 1);
+    ck_assert_uint_eq(take_oldest(), 3);
+}
+END_TEST
+
 START_TEST(the_table_has_an_end)
 {
     held.cap_bytes = UINT64_MAX;
@@ -224,4 +254,6 @@ SUITE("held_inputs", begin, end, TEST(what_was_added_is_found),
       TEST(the_same_hash_of_a_file_of_another_size_is_refused), TEST(the_oldest_use_goes_first),
       TEST(a_pinned_part_never_goes), TEST(the_cap_is_kept),
       TEST(a_result_is_found_once_it_has_its_hash), TEST(the_table_tells_what_was_used_since),
-      TEST(the_table_has_an_end), TEST(random_uses_agree_with_a_list))
+      TEST(a_part_is_found_once_its_bytes_are_there),
+      TEST(a_touch_is_a_use_of_every_part_of_the_file), TEST(the_table_has_an_end),
+      TEST(random_uses_agree_with_a_list))

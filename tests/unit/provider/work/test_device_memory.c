@@ -18,8 +18,13 @@ static void end(void)
 
 START_TEST(runs_add_up_by_device)
 {
-    const struct held_figures first = {
-        .hits = 1, .saved_bytes = 10, .copies = 2, .copied_bytes = 30, .held_bytes = 40};
+    const struct held_figures first = {.hits = 1,
+                                       .saved_bytes = 10,
+                                       .copies = 2,
+                                       .copied_bytes = 30,
+                                       .held_bytes = 40,
+                                       .aheads = 1,
+                                       .ahead_bytes = 8};
     const struct held_figures second = {.hits = 3, .saved_bytes = 5, .held_bytes = 25};
     uint64_t lanes[2] = {0, 0};
     device_memory_note(memory, 1, &first, &lanes[0]);
@@ -29,6 +34,8 @@ START_TEST(runs_add_up_by_device)
     ck_assert_uint_eq(sum.saved_bytes, 15);
     ck_assert_uint_eq(sum.copies, 2);
     ck_assert_uint_eq(sum.copied_bytes, 30);
+    ck_assert_uint_eq(sum.aheads, 1);
+    ck_assert_uint_eq(sum.ahead_bytes, 8);
     ck_assert_uint_eq(sum.held_bytes, 65); /* of two lanes */
     device_memory_note(memory, 1, &second, &lanes[0]);
     ck_assert_uint_eq(device_memory_read(memory, 1).held_bytes, 50);

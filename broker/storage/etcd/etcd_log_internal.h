@@ -58,6 +58,7 @@ struct etcd_log {
 
     /* Reading. */
     uint64_t read_first, read_count;
+    uint64_t opened_count; /* entries that are kept once etcd has taken the first transaction */
     uint8_t *read_bytes;
     size_t read_capacity;
     struct {
@@ -72,6 +73,8 @@ bool etcd_log_end(struct etcd_log *log, enum journal_status status);
 /* Keeps the leader and the base that an answer shows. Returns false when one of them is no value of
  * ours. */
 bool etcd_log_note(struct etcd_log *log, const struct etcd_answer *answer);
+/* Keeps one entry as if a read had brought it; keeps none when memory is short. */
+void etcd_log_keep_one(struct etcd_log *log, uint64_t index, struct etcd_bytes value);
 /* Returns true when the answer shows the leader whose value is known. */
 bool etcd_log_same_leader(const struct etcd_log *log, const struct etcd_answer *answer);
 

@@ -115,6 +115,16 @@ wait "$second" || fail "the second job: $(cat second.log)"
 kill_broker "$first"
 until_true 60 leader "$other" || fail "the last broker does not lead"
 large_file "$other" 500000 || fail "the input was acknowledged, and is not there"
+
+# ---- the last broker has no quorum: whoever tries the other two as well is told that, and not that nobody answers
+etcd_kill 0
+etcd_kill 1
+for patience in 5s 4s; do # the second one meets a broker that sends it on to the others
+    if "$bourse" admin mint "$owner" 1 --timeout "$patience" >quorum.log 2>&1 </dev/null; then fail "acknowledged without a quorum"; fi
+    tail -n 1 quorum.log | grep -q "the broker's journal has taken nothing" || fail "no reason: $(cat quorum.log)"
+done
+etcd_start 0
+etcd_start 1
 start a
 until_true 60 is_done "$(cat second.job)" || fail "the second job does not end: $(cat ps.json)"
 echo "files on two brokers before they are acknowledged: ok in $SECONDS s"

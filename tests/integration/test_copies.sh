@@ -8,7 +8,7 @@ here=$(dirname "$(realpath "$0")")
 . "$here/../support/market.sh"
 # shellcheck source=tests/support/etcd.sh
 . "$here/../support/etcd.sh"
-fire_begin copies "$1" bourse-audit
+fire_begin copies "$1" bourse-audit junk-storer
 etcd_begin
 
 declare -A port pid folder
@@ -70,6 +70,12 @@ for name in b c; do until_true 60 says "$name" "has all blobs of the leader" || 
 printf '%s\n' 'slots: 1' 'programs: [sh, cat]' | agent_join "$work/lab"
 agent_start "$work/lab"
 until_true 60 offered 1 || fail "the agent does not offer"
+
+# ---- nobody is a copy with the key of a member, not even the operator's
+for key in "$BOURSE_KEY" "$work/lab/provider.key"; do
+    "$bin/junk-storer" known.yaml "$key" - feed >feed.out 2>feed.log || fail "junk-storer: $(cat feed.log)"
+    grep -q "^TYPE" feed.out || fail "a member was told what blobs there are: $(cat feed.out)"
+done
 
 # ---- a job with an input of 3 MB and an output of 6 MB; then its broker and all blobs there are gone
 head -c 3000000 /dev/urandom >data.bin

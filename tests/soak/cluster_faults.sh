@@ -269,13 +269,16 @@ load_lives() {
     done
     for i in "${agents[@]}"; do ! gone "$i" || { wrong="an agent ended"; return; }; done
 }
-# The promise is 5 s (P9), of programs that run: what this machine kept them from running is added.
+# The promise is 5 s (P9), of programs that run: what this machine kept them from running is added. Programs with sanitizers
+# take about three times as long for everything.
+slowness=1
+! grep -qaF __asan_init "$bin/bourse-broker" || slowness=3
 check_failover() { # SECONDS: a command that is sent now is acknowledged in time
     local stalls
     stalls=$(stalled_ms)
     probe 60 || { wrong="nothing is acknowledged: $(tail -n 2 probe.log)"; return; }
     failover_ms=$probe_ms
-    [ "$failover_ms" -le $(($1 * 1000 + $(stalled_ms) - stalls)) ] || wrong="the next command took $failover_ms ms"
+    [ "$failover_ms" -le $((slowness * $1 * 1000 + $(stalled_ms) - stalls)) ] || wrong="the next command took $failover_ms ms"
 }
 
 # ---------------------------------------------------------------- the cases
@@ -336,7 +339,7 @@ refuses() {
         sleep 0.05 # between two looks at a file
     done
     refused_ms=$(($(now_ms) - since))
-    [ -n "$wrong" ] || [ "$refused_ms" -le $((3000 + $(stalled_ms) - stalls)) ] || wrong="NO_QUORUM took $refused_ms ms"
+    [ -n "$wrong" ] || [ "$refused_ms" -le $((slowness * 3000 + $(stalled_ms) - stalls)) ] || wrong="NO_QUORUM took $refused_ms ms"
     ! wait "$asker" || wrong="a command was acknowledged without a quorum"
     tail -n 1 refused.log | grep -q "taken nothing" || wrong=${wrong:-the end of a refused command says no reason: $(tail -n 1 refused.log)}
 }
@@ -451,7 +454,7 @@ case_full-follower() {
     lead_by 1
     [ -n "$wrong" ] || fill_disk || return 0
     check_failover 10
-    sleep 10
+    until_true 60 logged 3 0 "free space" || wrong=${wrong:-a follower whose disk is full does not say so}
     free_disk
 }
 case_full-leader() {
@@ -472,7 +475,7 @@ case_quota() {
     local i revision
     for i in 1 2 3; do # one after the other, so that two always run
         kill_hard "${member_pid[$i]}"
-        sed -i 's/^quota-backend-bytes:.*/quota-backend-bytes: 67108864/' "$(node "$i")/etcd/etcd.yaml"
+        sed -i 's/^quota-backend-bytes:.*/quota-backend-bytes: 33554432/' "$(node "$i")/etcd/etcd.yaml"
         member_start "$i"
         until_true 120 etcd_is_whole || { wrong="member $i does not come back"; return 0; }
     done
@@ -482,12 +485,11 @@ case_quota() {
     refuses
     grep -q "quota" refused.log || wrong="${wrong:-the refusal does not name the quota: $(cat refused.log)}"
     for i in 1 2 3; do sed -i 's/^quota-backend-bytes:.*/quota-backend-bytes: 8589934592/' "$(node "$i")/etcd/etcd.yaml"; done
-    for i in $(seq 200); do etcd_ask 123 del "junk/$i" >/dev/null 2>&1 || true; done
+    etcd_ask 123 del junk/ --prefix >/dev/null 2>&1 || wrong=${wrong:-etcd does not delete at its quota}
     revision=$(etcd_ask 1 endpoint status --write-out json | grep -oE '"revision":[0-9]+' | head -n 1 | cut -d: -f2)
     etcd_ask 123 compact "$revision" >/dev/null 2>&1 || true
     for i in 1 2 3; do etcd_ask "$i" defrag >/dev/null 2>&1 || true; done
     etcd_ask 123 alarm disarm >/dev/null 2>&1 || true
-    etcd_ask 123 del junk/ --prefix >/dev/null 2>&1 || true
     check_failover 30
     for i in 1 2 3; do
         kill_hard "${member_pid[$i]}"
@@ -509,8 +511,7 @@ case_forged() {
     if timeout 60 "$bin/bourse-broker" run --dir "$forged" >forged.log 2>&1 </dev/null; then wrong="a strange certificate was taken"; fi
     grep -q "certificate" forged.log || wrong="${wrong:-a strange certificate: $(tail -n 2 forged.log)}"
     cp "$(node 2)"/broker/etcd-client.* "$forged/"
-    for key in "$work/mara/key" "$work/lab/key"; do
-        [ -e "$key" ] || continue
+    for key in "$work/mara/key" "$work/lab/provider.key"; do
         cp "$key" "$forged/broker.key"
         chmod 600 "$forged/broker.key"
         timeout 20 "$bin/bourse-broker" run --dir "$forged" >forged.log 2>&1 </dev/null || true

@@ -218,7 +218,10 @@ static bool follow_group(struct replicated *replicated, size_t length, struct gr
     }
     if (!storage_follow(store, group, length)) {
         store->is_full = true;
-        problem_set(ret_problem, "the disk is full");
+        problem_set(ret_problem,
+                    "the disk of %.300s is full, so this broker cannot follow after entry %" PRIu64
+                    "; free space, and start it again",
+                    store->folder, store->last.index);
         return false;
     }
     replicated->epoch = head.epoch;

@@ -1,5 +1,5 @@
-/* The core's thread while the journal takes no entry: groups do not come back, and everybody is
- * answered all the same. The test is committer, follower and gateway. */
+/* The tests run the core's thread while the journal takes no entry. Groups do not come back then,
+ * and everybody is answered all the same. The test is committer, follower and gateway. */
 #include "broker/core/core.h"
 
 #include "base/checked.h"

@@ -204,7 +204,7 @@ START_TEST(senders_of_what_filled_the_groups_are_told_and_reads_are_answered)
 }
 END_TEST
 
-/* What the broker has to note is noted once the journal is back, and nothing is lost. */
+/* The broker notes what it put off once the journal is back; nothing is lost. */
 START_TEST(presence_is_noted_once_the_journal_is_back)
 {
     start();

@@ -38,17 +38,33 @@
 
 /* ---------------------------------------------------------------- groups */
 
-/* Waits for the follower to give a group back. */
+/* Waits so long for the follower to give a group back. Returns true when one is spare. */
+static bool await_spare(struct core *core, int64_t timeout_ns)
+{
+    if (core->spare == NULL) {
+        struct queue_link *link = queue_pop(core->config.returned, timeout_ns);
+        core->spare = link == NULL ? NULL : QUEUE_ELEMENT(link, struct group, link);
+        if (core->spare != NULL && core->unanswered != NULL) {
+            unanswered_forget(core->unanswered, core->spare);
+        }
+    }
+    return core->spare != NULL;
+}
+
 static void take_group(struct core *core)
 {
-    struct queue_link *link = NULL;
-    while (link == NULL) {
-        link = queue_pop(core->config.returned, QUEUE_FOREVER);
+    while (!await_spare(core, QUEUE_FOREVER)) {
     }
-    core->open = QUEUE_ELEMENT(link, struct group, link);
-    if (core->unanswered != NULL) {
-        unanswered_forget(core->unanswered, core->open);
-    }
+    core->open = core->spare;
+    core->spare = NULL;
+}
+
+/* A journal on etcd can be away for long, and its groups with it. A core that waited for one would
+ * refuse nobody and answer no read meanwhile. So it takes something on only with a spare group at
+ * hand, or while it knows that the journal is away and adds nothing to groups. */
+static bool may_go_on(struct core *core)
+{
+    return core->config.quorum == NULL || core->is_away || await_spare(core, AWAY_INTERVAL_NS);
 }
 
 void core_add_reply(struct core *core, struct outgoing *reply)
@@ -95,10 +111,18 @@ void core_hand_over(struct core *core)
     take_group(core);
 }
 
+void core_make_room(struct core *core, uint32_t replies)
+{
+    if (!core->is_away && core->open->reply_count + replies >= GROUP_REPLIES_MAX) {
+        core_hand_over(core);
+    }
+}
+
 /* The committer has nothing to do, and a spare group is here, so waiting longer gains nothing. */
 static bool committer_is_idle(struct core *core)
 {
-    return atomic_load(core->config.committing) == 0 && queue_count(core->config.returned) > 0;
+    return atomic_load(core->config.committing) == 0 &&
+           (core->spare != NULL || queue_count(core->config.returned) > 0);
 }
 
 /* ---------------------------------------------------------------- commands */
@@ -308,9 +332,7 @@ static void apply_message(struct core *core, struct request *request)
 /* The request was on its way when the disk filled. A refusal bounds the use of the reserve. */
 static void refuse_for_reserve(struct core *core, struct request *request)
 {
-    if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
-        core_hand_over(core);
-    }
+    core_make_room(core, 1);
     core_add_reply(core, outgoing_reject(request->session, &request->envelope.id,
                                          REJECT_STORAGE_FULL, "", 0, 0));
     request_destroy(&request);
@@ -335,6 +357,10 @@ static void take_request(struct core *core, struct request *request)
         }
         return;
     case REQUEST_PRESENCE:
+        if (core->is_away) {
+            core_outage_put_off(core, request);
+            return;
+        }
         if (request->presence != ENTRY_RETURNED) {
             challenges_silent(core->challenges, request->account);
         }
@@ -448,6 +474,14 @@ static void *run(void *argument)
     process_name_thread("core");
     while (!queue_finished(core->config.inbound)) {
         core_outage_look(core);
+        if (!may_go_on(core)) {
+            continue;
+        }
+        struct request *resumed = core_outage_resume(core);
+        if (resumed != NULL) {
+            take_request(core, resumed);
+            continue;
+        }
         int64_t wait = idle_ns(core, clock_monotonic_ns());
         /* An open group with commands waits only for the committer, which wakes the core. */
         if (!group_is_empty(core->open) && committer_is_idle(core)) {
@@ -531,6 +565,7 @@ void core_stop(struct core **self)
         core_close_challenges(core);
         core_outage_close(core);
         group_destroy(&core->open);
+        group_destroy(&core->spare);
         free(core);
         *self = NULL;
     }

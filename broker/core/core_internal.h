@@ -34,6 +34,7 @@ struct core {
     bool challenges_changed;    /* since they were written */
     int64_t challenges_kept_ns; /* monotonic: they are not written before, unless it is urgent */
     struct group *open;         /* being gathered */
+    struct group *spare;        /* came back, and is the next `open`; NULL: none is at hand */
     int64_t events_due_ns;      /* monotonic; INT64_MAX: no job has changed */
     int64_t next_tick_ns;       /* monotonic: no tick before */
     int64_t keep_ns;            /* monotonic: a tick by then, unless a command carries log time */
@@ -43,6 +44,8 @@ struct core {
     struct queue_link **last_waiting; /* where the next one goes */
     int64_t waiting_due_ns;           /* monotonic: when waiting reads are looked at again */
     bool is_away;                     /* the journal takes no entry */
+    struct queue_link *put_off;       /* presence that waits for the journal, oldest first */
+    struct queue_link **last_put_off; /* where the next one goes */
     struct unanswered *unanswered;    /* NULL: no journal can be away */
     struct past_state *past;          /* likewise */
 };
@@ -53,8 +56,11 @@ struct core {
 void core_add_reply(struct core *core, struct outgoing *reply);
 /* Charges steps to a member or a stranger. */
 void core_charge(struct core *core, const struct budget_asker *asker, int64_t steps);
-/* Sends the open group to the committer and opens the next. */
+/* Sends the open group to the committer and opens the next. Waits for a group to come back when
+ * none is spare. */
 void core_hand_over(struct core *core);
+/* Makes room for some answers in the open group. While the journal is away, answers need none. */
+void core_make_room(struct core *core, uint32_t replies);
 
 /* core_challenges.c challenges devices. */
 
@@ -81,6 +87,11 @@ void core_outage_look(struct core *core);
 void core_outage_answer(struct core *core, struct request *request);
 /* Refuses the request, and destroys it. */
 void core_outage_refuse(struct core *core, struct request *request);
+/* Takes over a request of the broker itself, which cannot be refused, until the journal is back. */
+void core_outage_put_off(struct core *core, struct request *request);
+/* Returns the oldest of those, and gives it to the caller. NULL: there is none, or the journal is
+ * still away. */
+struct request *core_outage_resume(struct core *core);
 /* Passes a read of committed data on to the thread that answers it. */
 void core_pass_on(struct core *core, struct request *request);
 

@@ -147,9 +147,7 @@ static struct budget_asker asker_of(const struct request *request)
 /* Answers a read from the present state, and charges its cost. */
 static void answer_now(struct core *core, struct request *request)
 {
-    if (core->open->reply_count + 2 >= GROUP_REPLIES_MAX) {
-        core_hand_over(core);
-    }
+    core_make_room(core, 2);
     const struct budget_asker asker = asker_of(request);
     enum message_type type = (enum message_type)request->envelope.type;
     if (core->is_away) {
@@ -201,9 +199,7 @@ static void refuse_for_budget(struct core *core, struct request *request,
                               const struct budget_refusal *refusal)
 {
     if (refusal->is_told) {
-        if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
-            core_hand_over(core);
-        }
+        core_make_room(core, 1);
         core_add_reply(core, outgoing_refuse(request, REJECT_RATE, refusal->field, refusal->value,
                                              refusal->limit));
     } else if (core->config.refusals != NULL && request->account != EXCHANGE_NO_ACCOUNT) {

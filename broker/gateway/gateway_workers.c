@@ -74,10 +74,14 @@ static bool tell(struct gateway *gateway, uint32_t account, enum entry_command_k
     return true;
 }
 
+/* While the journal takes no entry, log time stands still, and agents that come and go would only
+ * fill groups. What is true afterwards is told then. */
 static bool may_tell(const struct gateway *gateway)
 {
+    const struct quorum_note *quorum = gateway->config.quorum;
     return !atomic_load(&gateway->is_draining) &&
-           disk_reserve_state(gateway->config.reserve) < DISK_RESERVE_LAST;
+           disk_reserve_state(gateway->config.reserve) < DISK_RESERVE_LAST &&
+           (quorum == NULL || !atomic_load(&quorum->is_away));
 }
 
 void gateway_tell_presence(struct gateway *gateway)

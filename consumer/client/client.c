@@ -299,6 +299,9 @@ enum client_wait client_next(struct bourse *client, int64_t deadline_ns,
         }
         if (ret_event->type == CONSUMER_NOTHING && ret_event->reject == REJECT_NO_QUORUM) {
             wait_for_quorum(client, ret_event, deadline_ns);
+        } else if (ret_event->type == CONSUMER_LOST && ret_event->end == CONTACT_NO_QUORUM) {
+            /* The other brokers are tried. When none takes the request, this is why. */
+            client_copy(client->no_quorum, sizeof client->no_quorum, ret_event->text);
         }
         client_listening_take(client, ret_event);
         if (ret_event->type != CONSUMER_NOTHING) {

@@ -5,6 +5,7 @@
 #include "exchange/state/effects.h"
 #include "exchange/state/held.h"
 #include "exchange/state/job_records.h"
+#include "exchange/state/lease_lanes.h"
 #include "exchange/state/lookup.h"
 #include "exchange/state/parts.h"
 #include "exchange/state/residency.h"
@@ -342,7 +343,7 @@ static bool apply_result(struct exchange *exchange, const struct exchange_result
     attempt_drop(exchange, attempt);
     if (!ended.is_fenced) {
         assert(subtask != NULL); /* a job that ended has fenced all that was under way */
-        lease->lanes[ended.lane].in_flight--;
+        lease_lane_loses(lease, ended.lane);
         lease->live--;
         subtask->live = (uint8_t)(subtask->live - (ended.is_doubted ? 0 : 1));
         job_subtask_changed(exchange, job, ended.key.index);

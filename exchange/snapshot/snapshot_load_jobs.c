@@ -9,6 +9,7 @@
 #include "exchange/state/handles.h"
 #include "exchange/state/held.h"
 #include "exchange/state/job_records.h"
+#include "exchange/state/lease_lanes.h"
 #include "exchange/state/lookup.h"
 #include "exchange/state/memory.h"
 #include "exchange/state/parts.h"
@@ -579,6 +580,7 @@ bool snapshot_load_lease(struct exchange *exchange, struct reader *in)
         return false;
     }
     list_append(&lease->job->leases, &lease->of_job);
+    lease_link_deep(lease);
     runtime_stats_put(lease);
     exchange->lease_count++;
     if (lease->price_micro == 0) {

@@ -1,5 +1,7 @@
 #include "exchange/state/lease_lanes.h"
 
+#include <assert.h>
+
 /* Returns true when `later`, dispatched after `earlier` to the same lane, started first. Both
  * waited when the lane last had a result, and a retry goes before other queued work. */
 static bool overtakes(const struct attempt *later, const struct attempt *earlier,
@@ -7,6 +9,37 @@ static bool overtakes(const struct attempt *later, const struct attempt *earlier
 {
     return later->dispatched_ns < lane->seen_until_ns && later->key.attempt > 1 &&
            earlier->key.attempt == 1;
+}
+
+static void note_deep(struct lease *lease)
+{
+    if (lease->deep_lanes++ == 0) {
+        list_append(&lease->part->deep, &lease->deep);
+    }
+}
+
+void lease_lane_gains(struct lease *lease, uint32_t lane)
+{
+    if (++lease->lanes[lane].in_flight == 2) {
+        note_deep(lease);
+    }
+}
+
+void lease_lane_loses(struct lease *lease, uint32_t lane)
+{
+    assert(lease->lanes[lane].in_flight > 0);
+    if (--lease->lanes[lane].in_flight == 1 && --lease->deep_lanes == 0) {
+        list_remove(&lease->deep);
+    }
+}
+
+void lease_link_deep(struct lease *lease)
+{
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        if (lease->lanes[i].in_flight > 1) {
+            note_deep(lease);
+        }
+    }
 }
 
 void lease_find_first(const struct lease *lease, const struct attempt **ret_first)

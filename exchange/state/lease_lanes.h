@@ -4,6 +4,11 @@
 
 #include "exchange/state/records.h"
 
+/* Counts an attempt that was given to the lane, or left it. */
+void lease_lane_gains(struct lease *lease, uint32_t lane);
+void lease_lane_loses(struct lease *lease, uint32_t lane);
+/* Notes in the part which lanes of a lease from a snapshot have queued work. */
+void lease_link_deep(struct lease *lease);
 /* Sets the start of each lane's unsettled use: its first attempt in flight, or now. */
 void lease_find_unbilled(const struct exchange *exchange, struct lease *lease);
 /* Fills in the attempt that each lane runs, as far as known; NULL: none. */

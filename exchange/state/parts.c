@@ -17,6 +17,7 @@ void part_init(struct part *part, struct job *job, uint32_t number)
     list_init(&part->spread);
     list_init(&part->back);
     list_init(&part->front);
+    list_init(&part->deep);
     list_init(&part->challenge);
 }
 

@@ -2,10 +2,9 @@
  * Only files of exchange/ include this header.
  *
  * Every entity begins with a `struct tracked`, so it belongs to the multiset hash and to the
- * snapshot. Every function that changes an entity calls tracking_touch() on it; the hash is updated
- * when somebody asks for it. Order always comes from numbers and lists (accounts by number, jobs
- * and leases by age), never from addresses. The words "not recorded" mark fields that are in no
- * hash and no snapshot. */
+ * snapshot. Every function that changes an entity calls tracking_touch() on it. Order always comes
+ * from numbers and lists (accounts by number, jobs and leases by age), never from addresses. The
+ * words "not recorded" mark fields that are in no hash and no snapshot. */
 #ifndef BOURSE_EXCHANGE_STATE_RECORDS_H
 #define BOURSE_EXCHANGE_STATE_RECORDS_H
 
@@ -269,15 +268,14 @@ struct part {
     /* Sums over its leases of accepted results, and of means times them (work/runtime_stats.h). */
     uint64_t samples;
     int128 mean_sum, said_sum, took_sum;
-    /* Handle of the bid while it stands, else BOOK_NONE. The bid rests between steps; an arriving
-     * bid fills first. */
-    uint32_t handle;
+    uint32_t handle;          /* of the bid while it rests, between steps; else BOOK_NONE */
     uint32_t decided;         /* subtasks accepted, failed or cancelled */
     struct list_link wanting; /* member of exchange->wanting_parts when it may buy more */
     struct list_link spread;  /* member of exchange->spreads when subtasks came to its queue */
     struct list_link back;  /* member of exchange->backs when returned subtasks have no lane yet */
     struct list_link front; /* member of exchange->fronts when they may go before queued work */
     struct list_link challenge; /* member of exchange->challenges when its bid found no ask */
+    struct list_link deep;      /* leases that have work queued in a lane, by their `deep` */
 };
 
 /* Output that an accepted subtask hands on, kept until all subtasks that wait for it are
@@ -512,10 +510,12 @@ struct lease {
     struct list_link refill;      /* member of exchange->refills when lanes may take more */
     struct list_link of_provider; /* linked until it ends */
     struct lease *successor;      /* promised, or NULL */
-    uint32_t exposed;             /* handle in exchange->spot while it may be taken, or BOOK_NONE */
-    uint32_t exposed_cell;        /* cell of the lease in exchange->spot */
-    int64_t exposed_micro;        /* price that a challenger pays */
-    struct list_link exposing;    /* member of exchange->exposures when it is newly exposed */
+    /* Handle in exchange->spot while it may be taken, or BOOK_NONE; and its cell there. */
+    uint32_t exposed, exposed_cell;
+    int64_t exposed_micro;     /* price that a challenger pays */
+    struct list_link exposing; /* member of exchange->exposures when it is newly exposed */
+    uint32_t deep_lanes;       /* lanes with more than one attempt in flight */
+    struct list_link deep;     /* member of part->deep while there are any */
 };
 
 struct exchange_block { /* Header of memory that the effects own; it is freed with them. */

@@ -4,6 +4,7 @@
 #include "exchange/lifecycle.h"
 #include "exchange/state/effects.h"
 #include "exchange/state/job_records.h"
+#include "exchange/state/lease_lanes.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/check_seeds.h"
 #include "exchange/work/graph.h"
@@ -73,7 +74,7 @@ void attempt_fence(struct exchange *exchange, struct lease *lease, struct attemp
 {
     assert(!attempt->is_fenced);
     attempt->is_fenced = true;
-    lease->lanes[attempt->lane].in_flight--;
+    lease_lane_loses(lease, attempt->lane);
     lease->live--;
     tracking_touch(exchange, &lease->tracked);
     if (!attempt->is_doubted) {

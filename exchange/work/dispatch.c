@@ -49,7 +49,7 @@ void dispatch_subtask(struct exchange *exchange, struct lease *lease, uint32_t l
         free(attempt);
         return;
     }
-    lease->lanes[lane].in_flight++;
+    lease_lane_gains(lease, lane);
     lease->live++;
     lease->idle_since_ns = INT64_MAX;
     tracking_touch(exchange, &lease->tracked);

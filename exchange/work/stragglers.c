@@ -296,18 +296,32 @@ static void add_lease(struct exchange *exchange, struct lease *lease,
     loads->count += lease->lane_count;
 }
 
-static bool has_queued(const struct part *part)
+/* Returns true when a lane of the lease may have enough queued for another lane to take from. The
+ * lane began nothing before it last had a result, so what it runs is no older. */
+static bool may_give(const struct exchange *exchange, const struct lease *lease,
+                     const struct runtime_stats *usual)
 {
-    const struct job *job = part->job;
-    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
-        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->part != part || lease->state != LEASE_ACTIVE || lease->live < 2) {
-            continue;
+    const int64_t takes_ns = runtime_stats_lease_ns(lease, usual);
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        const struct lane *lane = &lease->lanes[i];
+        const int64_t so_far_ns = exchange->now_ns - lane->seen_until_ns;
+        if (online_may_give(lane->in_flight, takes_ns > so_far_ns ? takes_ns : so_far_ns)) {
+            return true;
         }
-        for (uint32_t i = 0; i < lease->lane_count; i++) {
-            if (lease->lanes[i].in_flight > 1) {
-                return true;
-            }
+    }
+    return false;
+}
+
+/* Looks only at leases that have something queued: near the end of a job of many leases these are
+ * few, and short work is not worth a move. */
+static bool may_take_back(const struct exchange *exchange, const struct part *part)
+{
+    const struct runtime_stats usual = runtime_stats_of_part(part);
+    const bool is_apart = graph_tells_apart(part->job);
+    for (const struct list_link *at = part->deep.next; at != &part->deep; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, deep);
+        if (lease->state == LEASE_ACTIVE && (is_apart || may_give(exchange, lease, &usual))) {
+            return true;
         }
     }
     return false;
@@ -392,7 +406,7 @@ void straggler_help(struct exchange *exchange, struct lease *lease)
     if (is_over(part) || part->running == 0) {
         return;
     }
-    if (has_queued(part)) {
+    if (may_take_back(exchange, part)) {
         take_back(exchange, part);
     }
     if (lease_idle_lanes(lease) == 0) {

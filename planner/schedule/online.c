@@ -136,6 +136,11 @@ size_t online_victim(const struct online_lane *lanes, size_t count, size_t thief
     return is_uneven ? victim : ONLINE_NONE;
 }
 
+bool online_may_give(uint32_t tasks, int64_t longest_ns)
+{
+    return tasks > 1 && (int128)tasks * longest_ns >= ONLINE_MOVE_NS;
+}
+
 int64_t online_patience_ns(int64_t mean_ns, uint64_t samples)
 {
     int64_t patience_ns;

@@ -106,6 +106,10 @@ size_t online_thief(const struct online_lane *lanes, size_t count);
  * finitely many of them. */
 size_t online_victim(const struct online_lane *lanes, size_t count, size_t thief);
 
+/* Returns false when online_victim() surely names no lane of so many tasks, the one that runs among
+ * them, of which none takes or has taken longer. */
+bool online_may_give(uint32_t tasks, int64_t longest_ns);
+
 /* ---- late tasks */
 
 /* Returns how long a task may run before it is started once more elsewhere, when `samples` tasks

@@ -8,7 +8,7 @@ here=$(dirname "$(realpath "$0")")
 . "$here/../support/market.sh"
 # shellcheck source=tests/support/etcd.sh
 . "$here/../support/etcd.sh"
-fire_begin copies "$1" bourse-audit
+fire_begin copies "$1" bourse-audit junk-storer
 etcd_begin
 
 declare -A port pid folder
@@ -71,6 +71,14 @@ printf '%s\n' 'slots: 1' 'programs: [sh, cat]' | agent_join "$work/lab"
 agent_start "$work/lab"
 until_true 60 offered 1 || fail "the agent does not offer"
 
+# ---- nobody is a copy with the key of a member, not even the operator's
+mkdir -m 700 taken
+(umask 077 && cat lab/provider.key >taken/key) # the agent's folder is of another user
+for key in "$BOURSE_KEY" "$work/taken/key"; do
+    "$bin/junk-storer" known.yaml "$key" - feed >feed.out 2>feed.log || fail "junk-storer: $(cat feed.log)"
+    grep -q "^TYPE" feed.out || fail "a member was told what blobs there are: $(cat feed.out)"
+done
+
 # ---- a job with an input of 3 MB and an output of 6 MB; then its broker and all blobs there are gone
 head -c 3000000 /dev/urandom >data.bin
 printf '%s\n' 'run: [sh, -c, "cat data.bin data.bin >twice.bin; echo said"]' 'files: [data.bin]' 'outputs: [twice.bin]' \
@@ -115,6 +123,16 @@ wait "$second" || fail "the second job: $(cat second.log)"
 kill_broker "$first"
 until_true 60 leader "$other" || fail "the last broker does not lead"
 large_file "$other" 500000 || fail "the input was acknowledged, and is not there"
+
+# ---- the last broker has no quorum: whoever tries the other two as well is told that, and not that nobody answers
+etcd_kill 0
+etcd_kill 1
+for patience in 5s 4s; do # the second one meets a broker that sends it on to the others
+    if "$bourse" admin mint "$owner" 1 --timeout "$patience" >quorum.log 2>&1 </dev/null; then fail "acknowledged without a quorum"; fi
+    tail -n 1 quorum.log | grep -q "the broker's journal has taken nothing" || fail "no reason: $(cat quorum.log)"
+done
+etcd_start 0
+etcd_start 1
 start a
 until_true 60 is_done "$(cat second.job)" || fail "the second job does not end: $(cat ps.json)"
 echo "files on two brokers before they are acknowledged: ok in $SECONDS s"

@@ -7,10 +7,15 @@
  *     junk-storer MARKET KEY JOB lost
  *         Asks which blobs of the job are lost, or with JOB "-" which of the key's own. Prints one
  *         hash a line, or "refused".
+ *
+ *     junk-storer MARKET KEY - feed
+ *         Asks for the changes of the broker's blobs, as only brokers may that follow, and names
+ *         itself a copy of all of them. Prints "answered", or the refusal.
  */
 #include "base/sha256.h"
 #include "base/text.h"
 #include "runtime/blob/blob_client.h"
+#include "runtime/blob/blob_feed.h"
 #include "runtime/keyfile.h"
 #include "runtime/market.h"
 
@@ -67,6 +72,18 @@ static int ask_lost(struct blob_client *client, const struct id128 *job)
     return 0;
 }
 
+static int ask_feed(struct blob_client *client)
+{
+    struct problem problem = {.text = ""};
+    Bourse__V1__BlobFeed feed = BOURSE__V1__BLOB_FEED__INIT;
+    Bourse__V1__BlobChanges *changes = NULL;
+    feed.broker = (char *)(uintptr_t) "rank 7, tcp://127.0.0.1:1"; /* only read */
+    feed.position = INT64_MAX;                                     /* it has all blobs */
+    const bool is_answered = blob_feed_ask(client, &feed, &changes, &problem);
+    (void)puts(is_answered ? "answered" : problem.text);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct problem problem = {.text = ""};
@@ -74,11 +91,13 @@ int main(int argc, char **argv)
     struct identity *identity = NULL;
     struct blob_client *client = NULL;
     struct id128 job;
-    const bool asks = argc == 5 && strcmp(argv[4], "lost") == 0;
+    const bool feeds = argc == 5 && strcmp(argv[4], "feed") == 0;
+    const bool asks = argc == 5 && (feeds || strcmp(argv[4], "lost") == 0);
     const bool has_job = argc > 3 && strcmp(argv[3], "-") != 0;
     if ((!asks && argc != 6) || (!asks && !has_job) ||
         (has_job && !text_unhex(argv[3], job.bytes, sizeof job.bytes))) {
-        (void)fputs("usage: junk-storer MARKET KEY JOB COUNT BYTES | MARKET KEY JOB|- lost\n",
+        (void)fputs("usage: junk-storer MARKET KEY JOB COUNT BYTES | MARKET KEY JOB|- lost | "
+                    "MARKET KEY - feed\n",
                     stderr);
         return 2;
     }
@@ -92,6 +111,8 @@ int main(int argc, char **argv)
     int status = 0;
     if (!blob_client_open(zmq, market.blobs, &market.server, identity, &client, &problem)) {
         status = fail(market.blobs, &problem);
+    } else if (feeds) {
+        status = ask_feed(client);
     } else if (asks) {
         status = ask_lost(client, has_job ? &job : NULL);
     } else {

@@ -77,7 +77,8 @@ struct bourse *connect_to(const char *market, const char *key, int timeout_ms)
 static bool is_silence(const struct bourse_error *error)
 {
     bool for_now = error->reject == REJECT_UNAVAILABLE || error->reject == REJECT_BUSY ||
-                   error->reject == REJECT_STORAGE_FULL || error->reject == REJECT_SESSION;
+                   error->reject == REJECT_STORAGE_FULL || error->reject == REJECT_SESSION ||
+                   error->reject == REJECT_NO_QUORUM;
     return error->status == BOURSE_UNREACHABLE || error->status == BOURSE_TIMED_OUT || for_now;
 }
 

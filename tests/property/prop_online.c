@@ -101,6 +101,53 @@ START_TEST(what_is_chosen_is_what_the_definitions_say)
 }
 END_TEST
 
+/* A lane's load, as its tasks make it. */
+static int64_t load_of(int64_t so_far_ns, const int64_t *takes_ns, uint32_t tasks)
+{
+    struct online_lane lane = {.load_ns = 0};
+    for (uint32_t i = 0; i < tasks; i++) {
+        lane.takes_ns = i == 0 ? online_left_ns(takes_ns[i], so_far_ns) : takes_ns[i];
+        lane.load_ns = online_finish_ns(&lane);
+    }
+    return lane.load_ns;
+}
+
+/* The short answer spares the look at all lanes. It must never be no where a look finds a move. */
+START_TEST(a_lane_that_may_not_give_is_no_victim)
+{
+    uint32_t moved = 0;
+    uint32_t spared = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct online_lane lanes[LANES];
+        uint32_t tasks[LANES];
+        int64_t longest_ns[LANES];
+        const size_t count = (size_t)draw(LANES - 1) + 2;
+        const int64_t scale_ns = 1 + draw(draw(2) == 0 ? 4 * ONLINE_MOVE_NS : ONLINE_MOVE_NS / 2);
+        for (size_t i = 0; i < count; i++) {
+            int64_t takes_ns[QUEUE];
+            const int64_t so_far_ns = draw(scale_ns);
+            tasks[i] = (uint32_t)draw(draw(2) == 0 ? 2 : QUEUE);
+            longest_ns[i] = so_far_ns;
+            for (uint32_t k = 0; k < tasks[i]; k++) {
+                takes_ns[k] = draw(scale_ns);
+                longest_ns[i] = takes_ns[k] > longest_ns[i] ? takes_ns[k] : longest_ns[i];
+            }
+            lanes[i] = (struct online_lane){.load_ns = load_of(so_far_ns, takes_ns, tasks[i]),
+                                            .takes_ns = draw(scale_ns),
+                                            .can_give = tasks[i] > 1};
+            spared += !online_may_give(tasks[i], longest_ns[i]);
+        }
+        const size_t thief = online_thief(lanes, count);
+        const size_t victim =
+            thief == ONLINE_NONE ? ONLINE_NONE : online_victim(lanes, count, thief);
+        ck_assert(victim == ONLINE_NONE || online_may_give(tasks[victim], longest_ns[victim]));
+        moved += victim != ONLINE_NONE;
+    }
+    ck_assert_uint_gt(moved, ROUNDS / 100); /* it was tried */
+    ck_assert_uint_gt(spared, ROUNDS);
+}
+END_TEST
+
 START_TEST(depth_patience_and_drift_are_what_they_say)
 {
     for (int round = 0; round < ROUNDS; round++) {
@@ -293,6 +340,7 @@ int main(void)
     TCase *tests = tcase_create("random");
     tcase_set_timeout(tests, 240);
     tcase_add_test(tests, what_is_chosen_is_what_the_definitions_say);
+    tcase_add_test(tests, a_lane_that_may_not_give_is_no_victim);
     tcase_add_test(tests, depth_patience_and_drift_are_what_they_say);
     tcase_add_test(tests, late_is_what_it_says);
     tcase_add_test(tests, taking_work_ends_and_makes_nobody_later);

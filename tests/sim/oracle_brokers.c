@@ -2,6 +2,7 @@
  * its state is the reference's. */
 #include "tests/sim/oracle_models.h"
 
+#include "exchange/state/records.h"
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
@@ -9,6 +10,44 @@
 #include <inttypes.h>
 
 enum { WALK_EVERY = 64 };
+
+/* The leases with queued work are those that a walk over all of the part finds. */
+static void check_deep(const struct part *part)
+{
+    size_t listed = 0;
+    size_t found = 0;
+    for (const struct list_link *at = part->deep.next; at != &part->deep; at = at->next) {
+        listed++;
+    }
+    for (const struct list_link *at = part->job->leases.next; at != &part->job->leases;
+         at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        uint32_t deep = 0;
+        for (uint32_t i = 0; i < lease->lane_count; i++) {
+            deep += lease->lanes[i].in_flight > 1;
+        }
+        if (lease->part == part && lease->deep_lanes != deep) {
+            sim_fail("command %" PRIu64 ": lease %" PRIu64 " has work queued in %u lanes, not %u",
+                     oracle.command, lease->id, deep, lease->deep_lanes);
+        }
+        found += lease->part == part && deep > 0;
+    }
+    if (listed != found) {
+        sim_fail("command %" PRIu64 ": %zu leases of a part have work queued, %zu are listed",
+                 oracle.command, found, listed);
+    }
+}
+
+static void check_all_deep(void)
+{
+    const struct list_link *jobs = &oracle.exchange->job_list;
+    for (const struct list_link *at = jobs->next; at != jobs; at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, all);
+        for (uint32_t i = 0; i < job->part_count; i++) {
+            check_deep(&job->parts[i]);
+        }
+    }
+}
 
 void oracle_check_state(void)
 {
@@ -19,6 +58,7 @@ void oracle_check_state(void)
     struct hash32 state = exchange_state_hash(oracle.exchange);
     oracle.states[oracle.command] = state;
     if (oracle.command % WALK_EVERY == 0) {
+        check_all_deep();
         struct hash32 walked = exchange_state_hash_walk(oracle.exchange);
         if (!hash32_equal(&state, &walked)) {
             sim_fail("command %" PRIu64 ": the incremental hash differs from the walk",

@@ -2,7 +2,10 @@
  *
  * What was applied and is not in the journal may never be in it, because another broker may lead by
  * then. So nobody is shown the present state. Senders of commands hear NO_QUORUM at once, and keep
- * what they sent. Reads show the state after the last entry that the journal took. */
+ * what they sent. Reads show the state after the last entry that the journal took.
+ *
+ * Groups do not come back meanwhile, so nothing is added to one. Answers go out without a group.
+ * What the broker itself has to note waits: that an agent fell silent, returned, or left. */
 #include "broker/core/core_internal.h"
 
 #include "broker/answer/listings.h"
@@ -16,6 +19,7 @@ bool core_outage_open(struct core *core)
     if (config->quorum == NULL) {
         return true;
     }
+    core->last_put_off = &core->put_off;
     core->unanswered = unanswered_create();
     core->past = past_state_create(config->database, config->snapshots, config->limits);
     return core->unanswered != NULL && core->past != NULL;
@@ -23,6 +27,11 @@ bool core_outage_open(struct core *core)
 
 void core_outage_close(struct core *core)
 {
+    while (core->put_off != NULL) {
+        struct request *request = QUEUE_ELEMENT(core->put_off, struct request, link);
+        core->put_off = core->put_off->next;
+        request_destroy(&request); /* nobody waits for it; the next start notices who is away */
+    }
     unanswered_destroy(&core->unanswered);
     past_state_destroy(&core->past);
 }
@@ -56,6 +65,26 @@ void core_outage_refuse(struct core *core, struct request *request)
 {
     core_add_reply(core, outgoing_no_quorum(request, core->config.quorum, clock_monotonic_ns()));
     request_destroy(&request);
+}
+
+void core_outage_put_off(struct core *core, struct request *request)
+{
+    request->link.next = NULL;
+    *core->last_put_off = &request->link;
+    core->last_put_off = &request->link.next;
+}
+
+struct request *core_outage_resume(struct core *core)
+{
+    if (core->is_away || core->put_off == NULL) {
+        return NULL;
+    }
+    struct request *request = QUEUE_ELEMENT(core->put_off, struct request, link);
+    core->put_off = request->link.next;
+    if (core->put_off == NULL) {
+        core->last_put_off = &core->put_off;
+    }
+    return request;
 }
 
 /* Live streams, and requests that change something, wait for the journal. */

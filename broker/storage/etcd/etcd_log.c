@@ -118,23 +118,37 @@ void etcd_log_open(struct etcd_log *log, const struct journal_base *last,
         .then = {put(&log->leader_key, etcd_leader_bytes(&first)),
                  put(&log->base_key, (struct etcd_bytes){base, sizeof base}),
                  put(&entry_key, (struct etcd_bytes){entry->bytes, entry->length})},
-        .otherwise_count = 2,
-        .otherwise = {get(&log->leader_key), get(&log->base_key)},
+        .otherwise_count = 3,
+        .otherwise = {get(&log->leader_key), get(&log->base_key), get(&entry_key)},
     };
     log->operation = ETCD_LOG_OPENING;
     log->leader = first;
     log->leader_is = nobody;
     log->base = *last;
+    etcd_log_keep_one(log, last->index, (struct etcd_bytes){entry->bytes, entry->length});
+    log->opened_count = log->read_count;
+    log->read_count = 0; /* etcd does not have it yet */
     etcd_log_set_request(log, &request);
 }
 
+/* The transaction puts on one branch, so all members agree on what it shows. A read would not say
+ * for certain that the caller's newest entry is gone. */
 static bool take_open(struct etcd_log *log, const struct etcd_answer *answer)
 {
     if (!answer->succeeded && etcd_log_note_end(log, answer)) {
         return etcd_log_end(log, JOURNAL_DEPOSED);
     }
-    const bool is_known =
-        answer->succeeded || (answer->pair_count == 2 && etcd_log_note(log, answer));
+    const struct etcd_key entry_key = etcd_key_entry(&log->cluster, log->read_first);
+    const struct etcd_bytes entry = etcd_answer_value(answer, etcd_key_bytes(&entry_key));
+    const bool has_head =
+        etcd_answer_value(answer, etcd_key_bytes(&log->leader_key)).bytes != NULL &&
+        etcd_answer_value(answer, etcd_key_bytes(&log->base_key)).bytes != NULL;
+    if (answer->succeeded) {
+        log->read_count = log->opened_count;
+    } else if (entry.bytes != NULL) {
+        etcd_log_keep_one(log, log->read_first, entry);
+    }
+    const bool is_known = answer->succeeded || (has_head && etcd_log_note(log, answer));
     return etcd_log_end(log, is_known ? JOURNAL_OK : JOURNAL_CORRUPT);
 }
 

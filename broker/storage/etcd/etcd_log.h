@@ -38,8 +38,9 @@ struct etcd_log *etcd_log_create(const struct id128 *cluster);
 void etcd_log_destroy(struct etcd_log **self);
 
 /* Begins to open the log. When etcd has none, the log is made to begin after `last`, which is the
- * caller's newest entry (index 0 without bytes: none). DEPOSED: the log has ended, and
- * etcd_log_successor() has the id of the one that goes on. */
+ * caller's newest entry (index 0 without bytes: none). Afterwards etcd_log_entry() has entry
+ * `last->index`, unless etcd does not have it: that is certain, as no answer to a read is. DEPOSED:
+ * the log has ended, and etcd_log_successor() has the id of the one that goes on. */
 void etcd_log_open(struct etcd_log *log, const struct journal_base *last,
                    const struct journal_entry *entry);
 /* Begins to take the lead over, after etcd_log_open(), from the leader that was seen last.

@@ -175,6 +175,16 @@ static bool keep_entry(struct etcd_log *log, struct etcd_bytes value, size_t *us
     return true;
 }
 
+void etcd_log_keep_one(struct etcd_log *log, uint64_t index, struct etcd_bytes value)
+{
+    size_t used = 0;
+    log->read_first = index;
+    log->read_count = 0;
+    if (value.bytes != NULL) {
+        (void)keep_entry(log, value, &used); /* without memory, a read brings it */
+    }
+}
+
 bool etcd_log_take_read(struct etcd_log *log, const struct etcd_answer *answer)
 {
     size_t used = 0;
@@ -182,9 +192,13 @@ bool etcd_log_take_read(struct etcd_log *log, const struct etcd_answer *answer)
     if (etcd_log_note_end(log, answer)) {
         return etcd_log_end(log, JOURNAL_DEPOSED);
     }
+    const struct journal_base before = log->base;
     /* A read may be out of date, so a leader keeps what its transactions told. */
     if (!is_leading && !etcd_log_note(log, answer)) {
         return etcd_log_end(log, JOURNAL_CORRUPT);
+    }
+    if (log->base.index < before.index) {
+        log->base = before; /* a log's beginning only moves forward */
     }
     while (log->read_count < ETCD_LOG_READ_MAX) {
         const struct etcd_key key =

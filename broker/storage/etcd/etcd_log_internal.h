@@ -62,6 +62,7 @@ struct etcd_log {
     /* Reading. */
     uint64_t read_first, read_count;
     bool is_at_end; /* the last read reached the end of the log */
+    uint64_t opened_count; /* entries that are kept once etcd has taken the first transaction */
     uint8_t *read_bytes;
     size_t read_capacity;
     struct {
@@ -78,6 +79,8 @@ bool etcd_log_end(struct etcd_log *log, enum journal_status status);
 bool etcd_log_note(struct etcd_log *log, const struct etcd_answer *answer);
 /* Notes the end of the log, where the answer shows one. Returns true when it does. */
 bool etcd_log_note_end(struct etcd_log *log, const struct etcd_answer *answer);
+/* Keeps one entry as if a read had brought it; keeps none when memory is short. */
+void etcd_log_keep_one(struct etcd_log *log, uint64_t index, struct etcd_bytes value);
 /* Returns true when the answer shows the leader whose value is known. */
 bool etcd_log_same_leader(const struct etcd_log *log, const struct etcd_answer *answer);
 

@@ -228,7 +228,10 @@ static bool follow_group(struct replicated *replicated, size_t length, struct gr
     }
     if (!storage_follow(store, group, length)) {
         store->is_full = true;
-        problem_set(ret_problem, "the disk is full");
+        problem_set(ret_problem,
+                    "the disk of %.300s is full, so this broker cannot follow after entry %" PRIu64
+                    "; free space, and start it again",
+                    store->folder, store->last.index);
         return false;
     }
     replicated->epoch = head.epoch;
@@ -303,7 +306,8 @@ bool replicated_leader(struct replicated *replicated, struct journal_leader *ret
     return status == JOURNAL_OK || status == JOURNAL_UNAVAILABLE;
 }
 
-/* The chain makes one entry vouch for all before it. */
+/* The chain makes one entry vouch for all before it. The transaction that opened the log has shown
+ * the entry, so one that is absent is absent from all members, not from one that is behind. */
 static bool check_last(struct storage *store, struct problem *ret_problem)
 {
     struct journal_entry entry;
@@ -327,10 +331,15 @@ static bool check_last(struct storage *store, struct problem *ret_problem)
                     ", where this folder ends: make the folder anew from a newer backup, with "
                     "bourse-broker cluster join, or start the broker that led last",
                     store->last.index);
+    } else if (status == JOURNAL_UNAVAILABLE) {
+        problem_set(ret_problem,
+                    "etcd does not have entry %" PRIu64 ", where this folder ends: etcd was "
+                    "restored from an old copy; docs/operator.md, \"When etcd does not answer\", "
+                    "says how to go on from this folder",
+                    store->last.index);
     } else {
         problem_set(ret_problem,
-                    "etcd does not have entry %" PRIu64 ", where this folder ends: it was restored "
-                    "from an old copy, or does not answer (%s)",
+                    "entry %" PRIu64 ", where this folder ends, cannot be read from etcd: %s",
                     store->last.index, journal_status_text(status));
     }
     return false;

@@ -92,6 +92,7 @@ static struct {
     struct refusals *refusals;
     struct queue *worker, *releases;
     struct disk_reserve reserve;
+    struct quorum_note quorum;
     struct gateway *gateway;
 } around;
 
@@ -130,6 +131,7 @@ static void start(int64_t heartbeat_ms, uint32_t rate)
     around.refusals = refusals_create();
     around.worker = queue_create(WORKER_ROOM);
     around.releases = queue_create(64);
+    quorum_note_init(&around.quorum);
     const struct gateway_config config = {.router = &port,
                                           .directory = make_directory(),
                                           .clock = around.clock,
@@ -141,6 +143,7 @@ static void start(int64_t heartbeat_ms, uint32_t rate)
                                           .rate_anonymous = rate,
                                           .origin = "test",
                                           .reserve = &around.reserve,
+                                          .quorum = &around.quorum,
                                           .refusals = around.refusals};
     around.gateway = gateway_start(&config);
 }
@@ -152,6 +155,7 @@ static void stop(void)
     queue_destroy(&around.worker);
     queue_destroy(&around.releases);
     refusals_destroy(&around.refusals);
+    quorum_note_fini(&around.quorum);
     logtime_destroy(&around.clock);
     int at_once = 0;
     (void)zmq_setsockopt(port.inside, ZMQ_LINGER, &at_once, sizeof at_once);
@@ -347,6 +351,23 @@ START_TEST(nothing_that_an_account_says_overtakes_its_goodbye)
     ck_assert_int_eq(request->presence, ENTRY_GOODBYE);
     ck_assert_uint_eq(request->account, AGENT);
     request_destroy(&request);
+    check_next(REQUEST_MESSAGE, MESSAGE_ADVERTISE);
+    stop();
+}
+END_TEST
+
+START_TEST(a_goodbye_waits_until_the_journal_takes_entries)
+{
+    start(SLOW_MS, 1000);
+    struct connection agent = connect_as(AGENT, 1, SESSION_PROVIDER);
+    atomic_store(&around.quorum.is_away, true);
+    (void)say(&agent, MESSAGE_GOODBYE, NULL);
+    agent = connect_as(AGENT, 1, SESSION_PROVIDER);
+    check_refused(&agent, MESSAGE_ADVERTISE, REJECT_UNAVAILABLE);
+    ck_assert_uint_eq(queue_count(around.worker), 0);
+    atomic_store(&around.quorum.is_away, false);
+    (void)say(&agent, MESSAGE_ADVERTISE, NULL);
+    check_next(REQUEST_PRESENCE, MESSAGE_GOODBYE);
     check_next(REQUEST_MESSAGE, MESSAGE_ADVERTISE);
     stop();
 }
@@ -570,7 +591,7 @@ START_TEST(a_gateway_that_lives_turns_without_messages)
 END_TEST
 
 SUITE("gateway", NULL, NULL, TEST(nothing_that_an_account_says_overtakes_its_goodbye),
-      TEST(others_do_not_wait_for_a_goodbye),
+      TEST(a_goodbye_waits_until_the_journal_takes_entries), TEST(others_do_not_wait_for_a_goodbye),
       TEST(nothing_goes_before_the_welcome_of_a_session_that_goes_on),
       TEST(a_late_welcome_says_what_was_missed_by_then),
       TEST(what_is_sent_again_counts_as_messages_of_the_account),

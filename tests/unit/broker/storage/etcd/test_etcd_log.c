@@ -109,6 +109,61 @@ START_TEST(a_log_may_begin_where_a_folder_ends)
 }
 END_TEST
 
+/* A read may be answered by a member that is behind, so it cannot say that an entry is gone. */
+START_TEST(who_opens_the_log_is_shown_its_last_entry)
+{
+    CLEANUP(etcd_log_destroy) struct etcd_log *first = leading(0, 1);
+    struct journal_entry read;
+    ck_assert_int_eq(append(first, 1, "one"), JOURNAL_OK);
+    ck_assert_int_eq(append(first, 2, "two"), JOURNAL_OK);
+    CLEANUP(etcd_log_destroy) struct etcd_log *second = etcd_log_create(&market);
+    const struct journal_entry its = entry(2, "2, as the folder has it");
+    etcd_log_open(second, &(struct journal_base){.index = 2}, &its);
+    ck_assert_int_eq(finish(second), JOURNAL_OK);
+    ck_assert(last_answer.has_put); /* so all members agree on the answer */
+    ck_assert(etcd_log_entry(second, 2, &read));
+    ck_assert_uint_eq(read.length, 3);
+    ck_assert_mem_eq(read.bytes, "two", 3);
+}
+END_TEST
+
+START_TEST(who_opens_a_new_log_is_shown_what_it_put_there)
+{
+    CLEANUP(etcd_log_destroy) struct etcd_log *log = etcd_log_create(&market);
+    const struct journal_entry its = entry(41, "the 41st");
+    struct journal_entry read;
+    etcd_log_open(log, &(struct journal_base){.index = 41}, &its);
+    ck_assert(!etcd_log_entry(log, 41, &read));
+    ck_assert_int_eq(finish(log), JOURNAL_OK);
+    ck_assert(etcd_log_entry(log, 41, &read));
+    ck_assert_uint_eq(read.length, its.length);
+    ck_assert_mem_eq(read.bytes, its.bytes, its.length);
+}
+END_TEST
+
+START_TEST(who_opens_a_log_that_was_cut_is_behind_whoever_answers)
+{
+    CLEANUP(etcd_log_destroy) struct etcd_log *first = leading(0, 1);
+    struct journal_entry read;
+    ck_assert_int_eq(append(first, 1, "entry"), JOURNAL_OK);
+    static struct etcd_model old;
+    old = model;
+    ck_assert_int_eq(append(first, 2, "entry"), JOURNAL_OK);
+    ck_assert_int_eq(append(first, 3, "entry"), JOURNAL_OK);
+    ck_assert_int_eq(etcd_log_truncate(first, 1, &(struct journal_base){.index = 3}), JOURNAL_OK);
+    ck_assert_int_eq(finish(first), JOURNAL_OK);
+    CLEANUP(etcd_log_destroy) struct etcd_log *second = etcd_log_create(&market);
+    const struct journal_entry its = entry(2, "entry");
+    etcd_log_open(second, &(struct journal_base){.index = 2}, &its);
+    ck_assert_int_eq(finish(second), JOURNAL_OK);
+    ck_assert(!etcd_log_entry(second, 2, &read));
+    ck_assert_uint_eq(etcd_log_base(second)->index, 3);
+    model = old; /* a member that has only entry 1 answers */
+    etcd_log_read(second, 2);
+    ck_assert_int_eq(finish(second), JOURNAL_BEHIND);
+}
+END_TEST
+
 START_TEST(the_former_leader_is_fenced)
 {
     CLEANUP(etcd_log_destroy) struct etcd_log *first = leading(0, 1);
@@ -443,10 +498,13 @@ START_TEST(a_read_says_whether_it_reached_the_end)
 END_TEST
 
 SUITE("etcd_log", setup, NULL, TEST(a_log_is_made_once_and_appended_to),
-      TEST(a_log_may_begin_where_a_folder_ends), TEST(the_former_leader_is_fenced),
-      TEST(who_was_not_first_does_not_lead), LOOP(who_resigned_appends_no_more_and_says_so, 0, 2),
-      TEST(who_was_deposed_cannot_resign), TEST(a_read_without_an_answer_says_nothing),
-      TEST(who_lacks_entries_does_not_lead), TEST(who_is_behind_a_truncation_does_not_lead),
+      TEST(a_log_may_begin_where_a_folder_ends), TEST(who_opens_the_log_is_shown_its_last_entry),
+      TEST(who_opens_a_new_log_is_shown_what_it_put_there),
+      TEST(who_opens_a_log_that_was_cut_is_behind_whoever_answers),
+      TEST(the_former_leader_is_fenced), TEST(who_was_not_first_does_not_lead),
+      LOOP(who_resigned_appends_no_more_and_says_so, 0, 2), TEST(who_was_deposed_cannot_resign),
+      TEST(a_read_without_an_answer_says_nothing), TEST(who_lacks_entries_does_not_lead),
+      TEST(who_is_behind_a_truncation_does_not_lead),
       LOOP(an_unknown_append_is_resolved_by_the_same_bytes, 1, 3),
       TEST(what_was_never_sent_is_not_unknown), TEST(a_full_etcd_takes_nothing_and_recovers),
       TEST(a_lead_whose_answer_was_lost_is_found),

@@ -67,5 +67,6 @@ static void register_words(void)
     __lsan_register_root_region(region, words.count * sizeof(uintptr_t));
 }
 
-// LeakSanitizer's own function was registered before, so that it runs after this one.
-__attribute__((constructor)) static void start(void) { atexit(register_words); }
+// LeakSanitizer's own function was registered before, so that it runs after this one. The linker is told to take this name.
+void leak_roots_start(void);
+__attribute__((constructor)) void leak_roots_start(void) { atexit(register_words); }

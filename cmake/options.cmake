@@ -78,7 +78,7 @@ if(BOURSE_SANITIZE)
     target_link_libraries(leak_roots PRIVATE bourse_strict)
     target_compile_options(leak_roots PRIVATE -O2)
     target_link_libraries(bourse_flags INTERFACE leak_roots)
-    target_link_options(bourse_flags INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-Wl,-u,__lsan_default_options>)
+    target_link_options(bourse_flags INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-Wl,-u,leak_roots_start>)
   endif()
   # Some 300 tests are linked, and gold takes a third of the time.
   include(CheckLinkerFlag)

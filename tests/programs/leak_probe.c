@@ -8,8 +8,8 @@
 
 enum { SMALL = 40, LARGE = 64 << 20, PLACES = 100000, PLACE = 77777 };
 
-static void *small_block;
-static void *table[PLACES];
+static void *volatile small_block;
+static void *volatile table[PLACES];
 
 int main(int argc, char **argv)
 {

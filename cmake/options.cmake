@@ -71,10 +71,10 @@ if(BOURSE_SANITIZE)
   # An archive for tests names its objects instead of holding them, and `ar` writes the index by itself.
   set(CMAKE_C_ARCHIVE_CREATE "<CMAKE_AR> qcsT <TARGET> <LINK_FLAGS> <OBJECTS>")
   set(CMAKE_C_ARCHIVE_FINISH "")
-  # Leaks are looked for at the end of every program and of every case of a test: cmake/leak_roots.c does a part of
+  # Leaks are looked for at the end of every program and of every case of a test: tests/programs/leak_roots.c does a part of
   # that search, faster. Clang's sanitizers are no libraries of their own.
   if(BOURSE_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-    add_library(leak_roots STATIC cmake/leak_roots.c)
+    add_library(leak_roots STATIC tests/programs/leak_roots.c)
     target_link_libraries(leak_roots PRIVATE bourse_strict)
     target_compile_options(leak_roots PRIVATE -O2)
     target_link_libraries(bourse_flags INTERFACE leak_roots)

@@ -1,7 +1,7 @@
 /* leak-probe leak|held: whether a sanitized program's leaks are found, and only leaks.
  *
  * `leak` loses a small and a large block. `held` keeps the same blocks in globals, one of them in
- * a table that was never touched elsewhere. cmake/leak_roots.c looks for the globals. */
+ * a table that was never touched elsewhere. tests/programs/leak_roots.c looks for the globals. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

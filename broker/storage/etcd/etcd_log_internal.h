@@ -61,7 +61,7 @@ struct etcd_log {
 
     /* Reading. */
     uint64_t read_first, read_count;
-    bool is_at_end; /* the last read reached the end of the log */
+    bool is_at_end;        /* the last read reached the end of the log */
     uint64_t opened_count; /* entries that are kept once etcd has taken the first transaction */
     uint8_t *read_bytes;
     size_t read_capacity;

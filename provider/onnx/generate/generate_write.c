@@ -162,8 +162,10 @@ static bool add_line(struct lines *lines, json_t *value)
     if (text != NULL && lines->size + length + 1 > lines->capacity) {
         const size_t capacity = 2 * (lines->size + length + 1);
         char *grown = realloc(lines->text, capacity);
-        lines->capacity = grown != NULL ? capacity : lines->capacity;
-        lines->text = grown != NULL ? grown : lines->text;
+        if (grown != NULL) {
+            lines->text = grown;
+            lines->capacity = capacity;
+        }
     }
     const bool fits = text != NULL && lines->size + length + 1 <= lines->capacity;
     if (fits) {

@@ -151,8 +151,7 @@ static enum cluster_result join(const struct cluster_command *command, struct pr
 
 /* ---------------------------------------------------------------- status */
 
-/* The records come over a connection of their own. Without them the journal is shown all the
- * same. */
+/* The records come over a connection of their own. */
 static bool read_brokers(const struct broker_config *config, const struct etcd_inquiry *found,
                          struct etcd_roster_list *ret_list, struct problem *ret_problem)
 {

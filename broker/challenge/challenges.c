@@ -318,9 +318,12 @@ static bool judge(struct challenges *challenges, const struct exchange *exchange
     const Bourse__V1__ChallengeReady *body = (const void *)request->translation.body;
     const int64_t took_ns = request->arrived_ns - agent->sent_ns;
     if (!body->has_digests) {
+        const struct search search = find_device(exchange, agent->account, &agent->device);
         struct challenge_fact *fact =
             challenge_facts_of(challenges->facts, agent->account, &agent->device);
-        const bool is_missing = fact != NULL && challenge_rules_decline(fact);
+        const bool is_idle = search.is_found && search.row.leased == 0 &&
+                             search.row.price_micro >= 0 && search.row.state == PROVIDER_PRESENT;
+        const bool is_missing = is_idle && fact != NULL && challenge_rules_decline(fact);
         settle(challenges, exchange, agent, is_missing ? CHALLENGE_UNANSWERED : CHALLENGE_NONE, 0,
                now);
         return false;

@@ -96,7 +96,22 @@ static bool check_silent(struct recovery *recovery, struct problem *ret_problem)
 static bool check_entries(const struct recovery *recovery, struct problem *ret_problem)
 {
     const struct etcd_inquiry *found = &recovery->found;
-    if (!found->has_journal || found->last <= recovery->copy.last || recovery->options->gives_up) {
+    const struct folder_copy *copy = &recovery->copy;
+    if (!found->has_journal || recovery->options->gives_up) {
+        return true;
+    }
+    /* What a folder has was on etcd first. So a source that goes further has another history. */
+    const bool is_other = found->last < copy->last ||
+                          (found->has_asked && !hash32_equal(&found->asked, &copy->chain));
+    if (is_other) {
+        problem_set(ret_problem,
+                    "this source ends at entry %" PRIu64 ", and etcd has another history, which "
+                    "ends at %" PRIu64 ": the market was recovered once already. Take a source of "
+                    "that history. To lose that history all the same, add --give-up-entries",
+                    copy->last, found->last);
+        return false;
+    }
+    if (found->last <= copy->last) {
         return true;
     }
     problem_set(ret_problem,
@@ -113,6 +128,7 @@ static bool check_etcd(struct recovery *recovery, struct problem *ret_problem)
                       &recovery->found, ret_problem)) {
         return false;
     }
+    etcd_roster_destroy(&recovery->roster);
     recovery->roster = etcd_roster_create(&recovery->config.etcd, recovery->found.cluster,
                                           &recovery->found.journal);
     if (recovery->roster == NULL) {
@@ -194,12 +210,14 @@ static void print(const struct recovery *recovery)
                  folder, MARKET_BROKER_CONFIG, folder);
 }
 
+/* A restore takes minutes, in which a broker may have begun to serve. So etcd is asked again. */
 static bool recover(struct recovery *recovery, bool *ret_is_wrong, struct problem *ret_problem)
 {
     const bool has_backup = recovery->options->backup != NULL;
     return (has_backup ? read_backup(recovery, ret_problem) : read_folder(recovery, ret_problem)) &&
            check_etcd(recovery, ret_problem) &&
-           (!has_backup || restore(recovery, ret_is_wrong, ret_problem)) &&
+           (!has_backup ||
+            (restore(recovery, ret_is_wrong, ret_problem) && check_etcd(recovery, ret_problem))) &&
            begin_journal(recovery, ret_problem);
 }
 

@@ -352,8 +352,8 @@ static void write_brokers(FILE *out, const struct status_page *page)
             const double value =
                 page->brokers->brokers[i].is_readable ? figures[k].figure(page, i) : -1;
             if (value >= 0) {
-                (void)fprintf(out, "bourse_%s{rank=\"%u\",address=\"%s\"} %.17g\n", figures[k].name,
-                              member->rank, member->control, value);
+                (void)fprintf(out, "bourse_%s{id=\"%s\",rank=\"%u\",address=\"%s\"} %.17g\n",
+                              figures[k].name, member->id, member->rank, member->control, value);
             }
         }
     }

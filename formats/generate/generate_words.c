@@ -133,6 +133,16 @@ static bool read_prompt(const char *value, struct generate_words *words, struct 
     if (value[0] == '\0') {
         return REFUSE(problem, NEEDS);
     }
+    size_t bytes = strlen(value);
+    for (size_t i = 0; i < words->prompt_count; i++) {
+        bytes += strlen(words->prompts[i]);
+    }
+    if (bytes > GENERATE_PROMPT_BYTES) {
+        return REFUSE(problem,
+                      "the prompts in the words have %zu bytes, of %d together; a file of prompts "
+                      "may have more",
+                      bytes, GENERATE_PROMPT_BYTES);
+    }
     words->prompts[words->prompt_count++] = value;
     return true;
 }

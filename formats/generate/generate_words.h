@@ -41,6 +41,7 @@ enum {
     GENERATE_TOP_MOST = 4096,
     GENERATE_STOPS_MOST = 16,
     GENERATE_PROMPTS_MOST = 64,    /* that stand in the words */
+    GENERATE_PROMPT_BYTES = 32768, /* of these prompts together */
     GENERATE_LINES_MOST = 4096,    /* prompts in a file */
     GENERATE_FILE_BYTES = 4 << 20, /* of a file of prompts */
     GENERATE_ROWS_MOST = 64,

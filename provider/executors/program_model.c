@@ -58,7 +58,8 @@ bool program_keeps_model(const struct run *run, const char *name)
 }
 
 /* Maps the arrays that the run reads in place. A mapped file costs the same whatever its size, and
- * a run of a part of the rows reads only these. */
+ * a run of a part of the rows reads only these. A file within an archive is copied: a map has no
+ * offset. */
 static void map_arrays(struct run *run)
 {
     if (is_prompt(run)) {
@@ -69,7 +70,8 @@ static void map_arrays(struct run *run)
         for (size_t i = 0; i < run->input_count; i++) {
             struct jail_input *input = &run->inputs[i];
             if (!input->is_mapped && input->link == NULL && !input->is_folder &&
-                is_given(run, input->name) && strcmp(input->name, run->arguments.items[0]) != 0 &&
+                input->offset == 0 && is_given(run, input->name) &&
+                strcmp(input->name, run->arguments.items[0]) != 0 &&
                 !program_brings_back(run, input->name) &&
                 (largest == NULL || input->size > largest->size) &&
                 jail_may_map(run->program->jail, input->fd)) {
@@ -108,10 +110,39 @@ static struct hash32 hash_opened(const struct run *run)
     return told > 0 ? hash : (struct hash32){{0}};
 }
 
+static bool has_input(const struct run *run, const char *name, size_t length)
+{
+    bool found = false;
+    for (size_t i = 0; i < run->input_count && !found; i++) {
+        found = strlen(run->inputs[i].name) == length &&
+                strncmp(run->inputs[i].name, name, length) == 0;
+    }
+    return found;
+}
+
+/* Returns true when the words spell every file as the inputs do. A file "./a.npy" is the input
+ * "a.npy" under a name that the comparisons of this file do not know. */
+static bool are_spelled_alike(const struct run *run)
+{
+    bool are_alike = has_input(run, run->arguments.items[0], strlen(run->arguments.items[0]));
+    for (size_t i = 1; i + 1 < run->arguments.count && are_alike; i += 2) {
+        const char *option = run->arguments.items[i], *word = run->arguments.items[i + 1];
+        if (strcmp(option, "-g") == 0 || strcmp(option, "-f") == 0) {
+            are_alike = has_input(run, word, strlen(word));
+        } else if (strcmp(option, "-i") == 0) {
+            const char *equals = strchr(word, '=');
+            const char *file = equals != NULL ? equals + 1 : word;
+            are_alike =
+                has_input(run, file, strlen(file)) || has_input(run, file, strcspn(file, ":"));
+        }
+    }
+    return are_alike;
+}
+
 /* A model stays open only when the content of every file that it may have read is known. */
 static void settle_known(struct run *run)
 {
-    bool are_known = true;
+    bool are_known = are_spelled_alike(run);
     for (size_t i = 0; i < run->input_count; i++) {
         const struct jail_input *input = &run->inputs[i];
         are_known = are_known && (input->content != NULL || input->link != NULL ||

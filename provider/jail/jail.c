@@ -82,7 +82,8 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
         total = request->inputs[i].size > UINT64_MAX - total ? UINT64_MAX
                                                              : total + request->inputs[i].size;
         mapped += request->inputs[i].is_mapped;
-        assert(!request->inputs[i].is_mapped || request->tensor_threads > 0);
+        assert(!request->inputs[i].is_mapped ||
+               (request->tensor_threads > 0 && request->inputs[i].offset == 0));
         assert(!request->inputs[i].is_held ||
                (request->inputs[i].content != NULL && request->tensor_threads > 0));
         assert(!request->inputs[i].is_held || !request->inputs[i].is_mapped);

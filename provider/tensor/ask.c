@@ -44,7 +44,8 @@ static bool read_ask(const uint8_t *bytes, size_t length, const int *files, size
         ret_ask->words[i] = read_text(&in);
     }
     ret_ask->given_count = reader_u32(&in);
-    in.failed = in.failed || ret_ask->given_count > file_count;
+    in.failed = in.failed || ret_ask->given_count > file_count ||
+                ret_ask->given_count > OPERATION_GIVEN_MOST;
     for (size_t i = 0; i < ret_ask->given_count && !in.failed; i++) {
         ret_ask->given[i] = (struct operation_given){.name = read_text(&in), .file = files[i]};
     }

@@ -25,7 +25,7 @@
 #include <sys/types.h>
 
 enum {
-    ASK_BYTES = 32768, /* arguments are a few names and numbers */
+    ASK_BYTES = 65536, /* prompts (GENERATE_PROMPT_BYTES), and names and numbers beside them */
     ASK_ARGUMENTS = 256,
     ANSWER_BYTES = 1024,
     ASK_CONTENTS = 64, /* inputs whose content is known */

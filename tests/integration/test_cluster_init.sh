@@ -142,7 +142,7 @@ grep -q '"is_own":true' record.json || fail "the folder's own record is not mark
 broker_of cluster status out/node1/broker >status.log 2>&1 || fail "status: $(cat status.log)"
 grep -q "^broker    1 follows, tcp://127.0.0.1:${ports[1]}, entry" status.log || fail "status: $(cat status.log)"
 broker_of cluster status out/node1/broker --metrics >metrics.log 2>&1 || fail "metrics: $(cat metrics.log)"
-grep -q "^bourse_broker_leads{rank=\"0\",address=\"tcp://127.0.0.1:${ports[0]}\"} 1" metrics.log || fail "metrics: $(cat metrics.log)"
+grep -qE "^bourse_broker_leads\{id=\"[0-9a-f]{16}\",rank=\"0\",address=\"tcp://127.0.0.1:${ports[0]}\"} 1" metrics.log || fail "metrics: $(cat metrics.log)"
 
 # ---- a node that has lost its folder, or never joined, founds no second market
 refused "has no market, and this etcd has market" run --dir out/node3/broker

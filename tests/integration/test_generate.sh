@@ -82,7 +82,7 @@ for i in 0 1; do
     [ "$(line together/answers.jsonl $i)" = "$(alone many/$i/answer.json)" ] || fail "prompt $i: $(cat together/answers.jsonl many/$i/answer.json)"
     grep -q "^\[$i\] " out || fail "nothing is labelled $i: $(cat out)"
 done
-has "$(cat together/speed.json)" '"prompts": 2, "at_a_time": 8'
+has "$(cat together/speed.json)" '"prompts": 2, "at_a_time": 2'
 printf '%s\n' "$prompt" '' 'If {this} is' "$prompt" >prompts.txt
 cat >batch.yaml <<'END'
 model: decoder.onnx

@@ -138,6 +138,22 @@ END
 timeout 240 "$bourse" submit -y tasks.yaml -o tasks >out 2>err </dev/null || fail "tasks: $(cat out err)"
 [ "$(floats tasks/second/sum.npy)" = '120 221' ] || fail "tasks: $(find tasks)"
 
+# Another spelling of the files, in more subtasks than there are slots; and an array out of a task's folder.
+{
+    printf 'name: spelled\nbudget: 1.00\nexecutor: onnx\ntasks:\n'
+    for i in 1 2 3 4; do
+        printf -- '- name: abs%s\n  files: [abs.onnx, b.npy]\n  run: [./abs.onnx, -i, x=./b.npy, -o, y=left/mid.npy]\n' "$i"
+        printf '  outputs: left/\n'
+    done
+    printf -- '- name: end\n  files: [abs.onnx]\n  from: {parts/: abs1/left/}\n'
+    printf '  run: [abs.onnx, -i, x=parts/mid.npy, -o, y=end.npy]\n  outputs: end.npy\n'
+} >spelled.yaml
+timeout 240 "$bourse" submit -y spelled.yaml -o spelled >out 2>err </dev/null || fail "other spellings: $(cat out err)"
+for i in 1 2 3 4; do
+    [ "$(floats "spelled/abs$i/left/mid.npy")" = '20 21' ] || fail "other spellings: $(find spelled)"
+done
+[ "$(floats spelled/end/end.npy)" = '20 21' ] || fail "an array out of a folder: $(find spelled)"
+
 # ---------------------------------------------------------------- what does not fit is said before money is held
 refused() { # TEXT COMMAND...
     local text=$1 status=0 jobs

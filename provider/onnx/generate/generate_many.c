@@ -164,7 +164,7 @@ enum onnx_engine_status generate_texts(const struct generate_run *run,
     settled.rows = ret_speed->lacks != NULL           ? 1
                    : texts->rows < GENERATE_ROWS_MOST ? texts->rows
                                                       : GENERATE_ROWS_MOST;
-    ret_speed->rows = settled.rows;
+    ret_speed->rows = settled.rows < texts->count ? settled.rows : texts->count;
     many.makings = calloc(texts->count + 1, sizeof *many.makings);
     enum onnx_engine_status status = ONNX_ENGINE_MEMORY;
     if (many.makings == NULL) {

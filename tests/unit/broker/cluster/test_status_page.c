@@ -83,9 +83,10 @@ START_TEST(brokers_that_run_are_shown)
     shows(status_page_json, "\"rank\":1,\"role\":\"follows\"");
     shows(status_page_json, "\"state_agrees\":true,\"rules\":[22,22]");
     shows(status_page_metrics, "\nbourse_cluster_epoch 3\n");
-    shows(status_page_metrics,
-          "\nbourse_broker_leads{rank=\"0\",address=\"tcp://10.0.0.1:4770\"} 1\n"
-          "bourse_broker_leads{rank=\"1\",address=\"tcp://10.0.0.2:4770\"} 0\n");
+    shows(status_page_metrics, "\nbourse_broker_leads{id=\"00000000000000aa\",rank=\"0\",address="
+                               "\"tcp://10.0.0.1:4770\"} 1\n"
+                               "bourse_broker_leads{id=\"00000000000000bb\",rank=\"1\",address="
+                               "\"tcp://10.0.0.2:4770\"} 0\n");
     shows(status_page_metrics, "\nbourse_etcd_free_bytes{url=\"https://10.0.0.1:2379\"} 4096\n");
 }
 END_TEST
@@ -96,8 +97,10 @@ START_TEST(one_that_lags_says_how_much)
     ck_assert_uint_eq(status_page_behind(&page, 0), 0);
     ck_assert_uint_eq(status_page_behind(&page, 1), 5);
     shows(status_page_text, "entry 95, 5 behind, for 2.5 s, seen");
-    shows(status_page_metrics, "bourse_broker_behind_entries{rank=\"1\",address=\"tcp://10.0.0.2:"
-                               "4770\"} 5\n");
+    shows(
+        status_page_metrics,
+        "bourse_broker_behind_entries{id=\"00000000000000bb\",rank=\"1\",address=\"tcp://10.0.0.2:"
+        "4770\"} 5\n");
     list.brokers[1].member.lag_ms = -1;
     shows(status_page_text, "5 behind, not up to date since its start");
     list.brokers[1].member.lag_ms = 0;
@@ -114,8 +117,9 @@ START_TEST(only_states_of_one_command_are_compared)
     list.brokers[1].member.state.bytes[0] = 6;
     ck_assert_int_eq(status_page_state(&page, 1), STATUS_PAGE_DIFFERS);
     shows(status_page_text, "STATE DIFFERS at command 50");
-    shows(status_page_metrics, "bourse_broker_state_agrees{rank=\"1\",address=\"tcp://10.0.0.2:"
-                               "4770\"} 0\n");
+    shows(status_page_metrics,
+          "bourse_broker_state_agrees{id=\"00000000000000bb\",rank=\"1\",address=\"tcp://10.0.0.2:"
+          "4770\"} 0\n");
     list.brokers[1].member.state_command = 49;
     ck_assert_int_eq(status_page_state(&page, 1), STATUS_PAGE_UNKNOWN);
     shows(status_page_json, "\"state_agrees\":null");

@@ -63,6 +63,13 @@ START_TEST(a_run_may_have_several_prompts_or_a_file_of_them)
         generate_words_read(many, 3 + 2 * (size_t)GENERATE_PROMPTS_MOST, false, &read, &problem));
     ck_assert(!generate_words_read(many, sizeof many / sizeof many[0], false, &read, &problem));
     ck_assert_ptr_nonnull(strstr(problem.text, "at most 64 prompts"));
+    static char half[GENERATE_PROMPT_BYTES / 2 + 1];
+    memset(half, 'x', sizeof half - 1);
+    many[4] = half;
+    many[6] = half;
+    ck_assert(generate_words_read(many, 7, false, &read, &problem));
+    ck_assert(!generate_words_read(many, 9, false, &read, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "32769 bytes, of 32768 together"));
     char *literal = generate_words_literal("{a} }");
     ck_assert_str_eq(literal, "{{a}} }}");
     free(literal);

@@ -332,7 +332,7 @@ static void expect_same_as_alone(struct generate_words words, size_t rows)
     ck_assert_msg(generate_texts(&run, &many, results, &speed, &problem) == ONNX_ENGINE_OK, "%s",
                   problem.text);
     ck_assert_ptr_null(speed.lacks);
-    ck_assert_uint_eq(speed.rows, rows);
+    ck_assert_uint_eq(speed.rows, rows < MANY ? rows : MANY);
     size_t tokens = 0;
     size_t steps = 0;
     for (size_t i = 0; i < MANY; i++) {

@@ -100,7 +100,7 @@ static bool check_entries(const struct recovery *recovery, struct problem *ret_p
     if (!found->has_journal || recovery->options->gives_up) {
         return true;
     }
-    /* What a folder has was on etcd first. So a source that goes further has another history. */
+    /* A folder's entries were on etcd first, so a source that goes further has another history. */
     const bool is_other = found->last < copy->last ||
                           (found->has_asked && !hash32_equal(&found->asked, &copy->chain));
     if (is_other) {

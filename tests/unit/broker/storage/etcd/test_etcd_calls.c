@@ -138,7 +138,7 @@ START_TEST(each_error_has_its_status_within_the_bound)
     ck_assert_ptr_nonnull(log);
     etcd_log_open(log, &none, &nothing);
     const int64_t before_ns = clock_monotonic_ns();
-    /* What is certain stays so only when no request before the answer was given up. */
+    /* An answer is certain only when no request before the answer was given up. */
     const int64_t patience_ms = modes[_i].status == JOURNAL_UNKNOWN ? 300 : BOUND_MS;
     const enum journal_status status = etcd_calls_run(fake.calls, log, BOUND_MS, patience_ms);
     const int64_t took_ms = (clock_monotonic_ns() - before_ns) / NS_PER_MS;

@@ -1,10 +1,8 @@
 /* This file runs `run model`, which runs an ONNX model on the market as a job like any other. The
  * model gets arrays or prompts. */
 #include "consumer/command/job/jobs.h"
-#include "consumer/command/job/offer.h"
-#include "consumer/command/job/run_end.h"
+#include "consumer/command/model/model_command.h"
 #include "consumer/command/show.h"
-#include "consumer/job/job_build.h"
 #include "consumer/model/model_parts.h"
 #include "formats/generate/generate_words.h"
 #include "formats/limits.h"
@@ -51,11 +49,6 @@ static bool make_words(const struct invocation *invocation, struct model_words *
     return add_given(invocation, "input", input, words) &&
            add_given(invocation, "save", output, words) &&
            add_given(invocation, "split", split, words);
-}
-
-static bool is_auto(const struct invocation *invocation)
-{
-    return strcmp(option_text(invocation, "parts", ""), "auto") == 0;
 }
 
 /* Says one part for "auto", until the market is asked. */
@@ -217,7 +210,7 @@ static struct job_file *make_file(struct invocation *invocation)
                        "--split and --parts stand together, as in --split x --parts 4");
         return NULL;
     }
-    if (is_auto(invocation) && option_given(invocation, "stages")) {
+    if (model_parts_are_auto(invocation) && option_given(invocation, "stages")) {
         (void)complain(invocation, BOURSE_USAGE,
                        "--parts auto is for models without stages: give a number");
         return NULL;
@@ -234,7 +227,7 @@ static struct job_file *make_file(struct invocation *invocation)
                        ONNX_WORDS_FILES);
         return NULL;
     }
-    if (is_auto(invocation)) {
+    if (model_parts_are_auto(invocation)) {
         set_one_part(invocation);
     }
     invocation->words = words.items;
@@ -249,30 +242,5 @@ static struct job_file *make_file(struct invocation *invocation)
 
 int command_model(struct invocation *invocation)
 {
-    int status = 0;
-    int64_t ignored = 0;
-    char id[BOURSE_ID_SIZE];
-    struct bourse_error error;
-    if (!option_money(invocation, "budget", &ignored) ||
-        !option_duration_ms(invocation, "wait-at-most", &ignored)) {
-        return BOURSE_USAGE;
-    }
-    const bool chooses = is_auto(invocation);
-    struct job_file *file = make_file(invocation);
-    if (file == NULL) {
-        return BOURSE_USAGE;
-    }
-    if (chooses && !choose_parts(invocation, file, &status)) {
-        job_file_destroy(&file);
-        return status;
-    }
-    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
-    if (!job_build(file, ".", NULL, &job, &error)) {
-        return complain_with(invocation, &error);
-    }
-    if ((!chooses && !command_connect(invocation, &status)) ||
-        !offer_and_place(invocation, job, id, &status)) {
-        return status;
-    }
-    return run_end_wait(invocation, job, id, true);
+    return model_command(invocation, make_file, choose_parts);
 }

@@ -1,10 +1,8 @@
 /* This file runs `train`, which trains an ONNX model as a job of tasks, and writes the model with
  * the weights of a checkpoint. */
 #include "consumer/command/job/jobs.h"
-#include "consumer/command/job/offer.h"
-#include "consumer/command/job/run_end.h"
+#include "consumer/command/model/model_command.h"
 #include "consumer/command/show.h"
-#include "consumer/job/job_build.h"
 #include "consumer/model/model_parts.h"
 #include "consumer/train/train_model.h"
 
@@ -35,11 +33,6 @@ static bool add_pair(struct train_line *line, const char *option, const char *va
     return true;
 }
 
-static bool is_auto(const struct invocation *invocation)
-{
-    return strcmp(option_text(invocation, "parts", ""), "auto") == 0;
-}
-
 /* Makes the words of training from the options. With --parts auto there is one part for now. */
 static bool make_line(const struct invocation *invocation, struct train_line *line)
 {
@@ -55,7 +48,8 @@ static bool make_line(const struct invocation *invocation, struct train_line *li
         const char *value = option_text(invocation, options[i].name, NULL);
         good = value == NULL || add_pair(line, options[i].option, value);
     }
-    const char *parts = is_auto(invocation) ? "1" : option_text(invocation, "parts", "1");
+    const char *parts =
+        model_parts_are_auto(invocation) ? "1" : option_text(invocation, "parts", "1");
     good = good && add_pair(line, part_option, parts);
     for (size_t i = 0; good && i < invocation->given_count; i++) {
         if (strcmp(invocation->given[i].name, "input") == 0) {
@@ -196,33 +190,6 @@ static struct job_file *make_file(struct invocation *invocation)
 
 int command_train(struct invocation *invocation)
 {
-    int status = 0;
-    int64_t ignored = 0;
-    char id[BOURSE_ID_SIZE];
-    struct bourse_error error;
-    if (option_given(invocation, "save")) {
-        return save_model(invocation);
-    }
-    if (!option_money(invocation, "budget", &ignored) ||
-        !option_duration_ms(invocation, "wait-at-most", &ignored)) {
-        return BOURSE_USAGE;
-    }
-    const bool chooses = is_auto(invocation);
-    struct job_file *file = make_file(invocation);
-    if (file == NULL) {
-        return BOURSE_USAGE;
-    }
-    if (chooses && !choose_parts(invocation, file, &status)) {
-        job_file_destroy(&file);
-        return status;
-    }
-    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
-    if (!job_build(file, ".", NULL, &job, &error)) {
-        return complain_with(invocation, &error);
-    }
-    if ((!chooses && !command_connect(invocation, &status)) ||
-        !offer_and_place(invocation, job, id, &status)) {
-        return status;
-    }
-    return run_end_wait(invocation, job, id, true);
+    return option_given(invocation, "save") ? save_model(invocation)
+                                            : model_command(invocation, make_file, choose_parts);
 }

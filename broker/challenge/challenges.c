@@ -280,6 +280,13 @@ static bool is_right(const struct agent *agent, const Bourse__V1__ChallengeReady
     return holds;
 }
 
+/* Returns true for a device that is on offer and computes for nobody. */
+static bool is_idle_offer(const struct search *search)
+{
+    return search->is_found && search->row.leased == 0 && search->row.price_micro >= 0 &&
+           search->row.state == PROVIDER_PRESENT;
+}
+
 /* Ends the challenge under way. An outcome of NONE counts for nothing: it is tried again. */
 static void settle(struct challenges *challenges, const struct exchange *exchange,
                    struct agent *agent, enum challenge_outcome outcome, int64_t shown_mflops,
@@ -288,8 +295,7 @@ static void settle(struct challenges *challenges, const struct exchange *exchang
     const struct search search = find_device(exchange, agent->account, &agent->device);
     struct challenge_fact *fact =
         challenge_facts_of(challenges->facts, agent->account, &agent->device);
-    const bool is_judged = outcome != CHALLENGE_NONE && search.is_found && search.row.leased == 0 &&
-                           search.row.price_micro >= 0 && search.row.state == PROVIDER_PRESENT &&
+    const bool is_judged = outcome != CHALLENGE_NONE && is_idle_offer(&search) &&
                            search.claimed_mflops == agent->claimed_mflops;
     agent->stage = STAGE_NONE;
     agent->look_ns = now->monotonic_ns;
@@ -321,9 +327,8 @@ static bool judge(struct challenges *challenges, const struct exchange *exchange
         const struct search search = find_device(exchange, agent->account, &agent->device);
         struct challenge_fact *fact =
             challenge_facts_of(challenges->facts, agent->account, &agent->device);
-        const bool is_idle = search.is_found && search.row.leased == 0 &&
-                             search.row.price_micro >= 0 && search.row.state == PROVIDER_PRESENT;
-        const bool is_missing = is_idle && fact != NULL && challenge_rules_decline(fact);
+        const bool is_missing =
+            is_idle_offer(&search) && fact != NULL && challenge_rules_decline(fact);
         settle(challenges, exchange, agent, is_missing ? CHALLENGE_UNANSWERED : CHALLENGE_NONE, 0,
                now);
         return false;

@@ -56,8 +56,10 @@ static bool take_file(struct gathering *gathering, const char *name, const struc
         problem_set(ret_problem, "%s", gathering->outcome->detail);
         return false;
     }
-    run->inputs[run->input_count - 1].offset = entry->offset;
-    run->inputs[run->input_count - 1].size = entry->size;
+    struct jail_input *input = &run->inputs[run->input_count - 1];
+    input->offset = entry->offset;
+    input->size = entry->size;
+    input->content = NULL; /* the hash is the archive's, and says nothing of this file */
     return true;
 }
 

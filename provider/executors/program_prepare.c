@@ -511,15 +511,14 @@ static bool may_stay(const struct run *run, const char *name)
                                   : run->program->kernel_device != NULL && is_argument(run, name);
 }
 
-/* Tells the hashes of the inputs that the resident may hold. A file within an archive has the hash
- * of the archive, which does not say what is in the file: of such a file nothing is told. */
+/* Tells the hashes of the inputs that the resident may hold. */
 static void settle_contents(struct run *run)
 {
     size_t count = 0;
     for (size_t i = 0; i < run->input_count; i++) {
         struct jail_input *input = &run->inputs[i];
-        const bool is_told = input->content != NULL && input->offset == 0 &&
-                             count < JAIL_CONTENTS_MAX && may_stay(run, input->name);
+        const bool is_told =
+            input->content != NULL && count < JAIL_CONTENTS_MAX && may_stay(run, input->name);
         input->content = is_told ? input->content : NULL;
         count += is_told;
     }

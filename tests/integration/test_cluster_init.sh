@@ -205,5 +205,6 @@ serves() { grep -q "open market" new.log; }
 until_true 60 serves || fail "the market of the backup is not served: $(tail -n 3 new.log)"
 kill "$pid"
 ended "$pid" 60 || fail "the broker of the backup does not end"
+refused "another history" cluster recover out/node2/broker
 broker_of audit new >audit.log 2>&1 || fail "audit: $(cat audit.log)"
 echo "three machines from one command line: ok in $SECONDS s"

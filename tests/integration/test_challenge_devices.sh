@@ -21,23 +21,13 @@ agent() { # NAME DEVICE [KERNEL]: an agent with one device of this name, whose p
     started+=("$agent_of")
     until_true 120 asked "$1" || fail "$1 is not on offer: $(cat "agent-$1.log")"
 }
-# Of the device of this label: one figure of its last challenge, or its price.
-challenge() { # LABEL KEY
-    "$bourse" devices --json --timeout 5s 2>/dev/null | perl -MJSON::PP -e '
-        my ($label, $key) = @ARGV;
-        my $all = eval { decode_json(join "", <STDIN>) } or exit;
-        for my $device (@{ $all->{devices} }) {
-            next if $device->{label} ne $label;
-            print $key eq "price" ? $device->{price_micro} // "none" : $device->{challenge}{$key};
-        }' "$@"
-}
-is() { [ "$(challenge "$1" "$2")" = "$3" ]; } # LABEL KEY VALUE
+is() { [ "$(challenge_of "$1" "$2")" = "$3" ]; } # LABEL KEY VALUE
 again() { # LABEL: a second challenge was right, too
-    is "$1" outcome ok && [ "$(challenge "$1" at_ms)" -gt "$first" ]
+    is "$1" outcome ok && [ "$(challenge_of "$1" at_ms)" -gt "$first" ]
 }
 right() { # LABEL
     until_true 120 is "$1" outcome ok || fail "$1 is not found right: $("$bourse" devices --json; cat "agent-$1.log")"
-    first=$(challenge "$1" at_ms)
+    first=$(challenge_of "$1" at_ms)
     until_true 120 again "$1" || fail "$1 is not found right a second time: $("$bourse" devices --json; cat "agent-$1.log")"
     ! grep 'a challenge of the broker' "agent-$1.log" || fail "a challenge was not computed"
 }

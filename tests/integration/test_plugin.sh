@@ -142,16 +142,6 @@ start_challenged() { # AGENT DEVICE
     started+=("$agent_of")
     until_true 60 asked "$2" || fail "$2 is not on offer: $(cat "agent-$1.log")"
 }
-# Of the device of this label: one figure of its last challenge, or its price.
-challenge() { # LABEL KEY
-    "$bourse" devices --json --timeout 5s 2>/dev/null | perl -MJSON::PP -e '
-        my ($label, $key) = @ARGV;
-        my $all = eval { decode_json(join "", <STDIN>) } or exit;
-        for my $device (@{ $all->{devices} }) {
-            next if $device->{label} ne $label;
-            print $key eq "price" ? $device->{price_micro} // "none" : $device->{challenge}{$key};
-        }' "$@"
-}
 # This one answers when 2 Mflop/s would have brought the product. Its functions are those of checksum.py.
 {
     printf '#!/usr/bin/python3\nimport array, json, operator, sys, time\n'
@@ -188,7 +178,7 @@ ended "$agent_of" 60 || fail "the agent does not end"
 # On a machine where others compute, an honest claim may be lowered first.
 config lab vector-add adder
 start_challenged lab adder
-found_right() { [ "$(challenge adder outcome)" = ok ]; }
+found_right() { [ "$(challenge_of adder outcome)" = ok ]; }
 until_true 120 found_right || fail "an honest claim is not found right: $("$bourse" devices --json; cat agent-lab.log)"
 job paid "${adding[@]}" || fail "an honest plug-in does not trade on: $(cat submit.log submit.out)"
 "$bourse" ps "$id" >ps.txt

@@ -13,26 +13,7 @@ mkdir whole
     fail "the whole model: $(cat whole.log)"
 output=$(sed -n 's/^o \(.*\)=o0.npy$/\1/p' whole/words)
 
-# Our own operators compute on each of the agents, so that the numbers are the same.
-market_up --credits 100 --slots 1 --price 0.40
-kill "$agent"
-ended "$agent" 60 || fail "the agent does not end"
-echo 'onnx: {library: none}' >>"$market/provider/provider.yaml"
-agents=()
-for folder in "$work/second" "$work/third"; do
-    agent_join "$folder" --name "${folder##*/}" <<<$'slots: 1\nonnx: {library: none}'
-done
-for folder in "$market/provider" "$work/second" "$work/third"; do
-    agent_start "$folder"
-    agents+=("$agent")
-    started+=("$agent")
-done
-# Succeeds when so many devices compute models.
-computing() {
-    "$bourse" devices --needs 'executor = onnx' --json >devices.json 2>/dev/null &&
-        [ "$(grep -o '"price_micro"' devices.json | wc -l)" -ge "$1" ]
-}
-until_true 60 computing 3 || fail "not all compute models: $(cat devices.json)"
+own_engines_up
 
 run() { timeout 240 "$bourse" run -y "$@" >out 2>err </dev/null; }
 close_to() { # FILE

@@ -10,26 +10,7 @@ command -v perl >/dev/null || skip "no perl"
 
 "$bin/train-net" make 25 || fail "no network"
 
-# Our own operators compute on each of the agents, so that the numbers are the same.
-market_up --credits 100 --slots 1 --price 0.40
-kill "$agent"
-ended "$agent" 60 || fail "the agent does not end"
-echo 'onnx: {library: none}' >>"$market/provider/provider.yaml"
-agents=()
-for folder in "$work/second" "$work/third"; do
-    agent_join "$folder" --name "${folder##*/}" <<<$'slots: 1\nonnx: {library: none}'
-done
-for folder in "$market/provider" "$work/second" "$work/third"; do
-    agent_start "$folder"
-    agents+=("$agent")
-    started+=("$agent")
-done
-# Succeeds when so many devices compute models.
-computing() {
-    "$bourse" devices --needs 'executor = onnx' --json >devices.json 2>/dev/null &&
-        [ "$(grep -o '"price_micro"' devices.json | wc -l)" -ge "$1" ]
-}
-until_true 60 computing 3 || fail "not all compute models: $(cat devices.json)"
+own_engines_up
 
 # ---------------------------------------------------------------- an agent is killed in a step
 cat >net.yaml <<END

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 /* AddressSanitizer puts blocks there on x86-64, by the highest digit of an address. */
-enum { HEAP_QUARTER = 6, MAPPED_QUARTER = 7, QUARTER_SHIFT = 44 };
+enum { HEAP_DIGIT = 6, MAPPED_DIGIT = 7, DIGIT_SHIFT = 44 };
 
 const char *__lsan_default_options(void);
 const char *__lsan_default_options(void)
@@ -48,12 +48,12 @@ look_at_segments(struct dl_phdr_info *library, size_t size, void *to)
         const uintptr_t end = library->dlpi_addr + segment->p_vaddr + segment->p_memsz;
         for (const uintptr_t *word = (const uintptr_t *)begin; (uintptr_t)(word + 1) <= end;
              word++) {
-            const uintptr_t quarter = *word >> QUARTER_SHIFT;
+            const uintptr_t digit = *word >> DIGIT_SHIFT;
             if (words->kept == NULL) {
                 words->count += (end - begin) / sizeof *word;
                 break;
             }
-            if (quarter == HEAP_QUARTER || quarter == MAPPED_QUARTER) {
+            if (digit == HEAP_DIGIT || digit == MAPPED_DIGIT) {
                 words->kept[words->count++] = *word;
             }
         }

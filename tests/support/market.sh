@@ -268,6 +268,40 @@ agent_join() {
     cat >>"$folder/provider.yaml"
 }
 
+# own_engines_up starts a market of three agents with a slot each. Our own operators compute models on each of them, so
+# that the numbers are the same. Sets `agents`.
+own_engines_up() {
+    local folder
+    market_up --credits 100 --slots 1 --price 0.40
+    kill "$agent"
+    ended "$agent" 60 || fail "the agent does not end"
+    echo 'onnx: {library: none}' >>"$market/provider/provider.yaml"
+    agents=()
+    for folder in "$work/second" "$work/third"; do
+        agent_join "$folder" --name "${folder##*/}" <<<$'slots: 1\nonnx: {library: none}'
+    done
+    for folder in "$market/provider" "$work/second" "$work/third"; do
+        agent_start "$folder"
+        agents+=("$agent")
+        started+=("$agent")
+    done
+    until_true 60 computing 3 || fail "not all compute models: $(cat devices.json)"
+}
+computing() { # COUNT: succeeds when so many devices compute models
+    "$bourse" devices --needs 'executor = onnx' --json >devices.json 2>/dev/null &&
+        [ "$(grep -o '"price_micro"' devices.json | wc -l)" -ge "$1" ]
+}
+# Of the device of this label: one figure of its last challenge, or its price.
+challenge_of() { # LABEL KEY
+    "$bourse" devices --json --timeout 5s 2>/dev/null | perl -MJSON::PP -e '
+        my ($label, $key) = @ARGV;
+        my $all = eval { decode_json(join "", <STDIN>) } or exit;
+        for my $device (@{ $all->{devices} }) {
+            next if $device->{label} ne $label;
+            print $key eq "price" ? $device->{price_micro} // "none" : $device->{challenge}{$key};
+        }' "$@"
+}
+
 offered() { # SLOTS: succeeds when at least so many are on offer
     printf 'run: [sh]\n' >offered.yaml
     "$bourse" quote offered.yaml --json --timeout 5s >offered.json 2>/dev/null || return 1

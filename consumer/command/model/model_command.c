@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "consumer/command/job/offer.h"
 #include "consumer/command/job/run_end.h"
+#include "consumer/command/show.h"
 #include "consumer/job/job_build.h"
 
 #include <string.h>

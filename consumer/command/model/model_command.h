@@ -1,5 +1,5 @@
-/* consumer/command/model/model_command.h runs the jobs of models: what `run model` and `train` have
- * in common. */
+/* consumer/command/model/model_command.h runs a job of a model for `run model` and `train`. The
+ * commands differ in the file that they make, and in how they choose parts. */
 #ifndef BOURSE_CONSUMER_COMMAND_MODEL_MODEL_COMMAND_H
 #define BOURSE_CONSUMER_COMMAND_MODEL_MODEL_COMMAND_H
 

@@ -7,7 +7,6 @@
 #include "consumer/train/train_model.h"
 
 #include "base/checked.h"
-#include "base/cleanup.h"
 #include "base/text.h"
 
 #include <inttypes.h>

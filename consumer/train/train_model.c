@@ -23,6 +23,8 @@
 enum { MODEL_GRAPH = 7, GRAPH_INITIALIZER = 5 };
 /* A derivative takes two products of the size of the operator's own. */
 enum { WORK_THERE_AND_BACK = 3, LABELS_READ = 4096, MODEL_MODE = 0666 };
+/* The longest vector of a checkpoint is adamw's state: two values a weight, and the steps. */
+#define STATE_BYTES_MOST ((2 * (uint64_t)GRADIENT_ELEMENTS_MOST + 1) * sizeof(float))
 
 void train_model_close(struct train_model **self)
 {
@@ -40,7 +42,8 @@ void train_model_close(struct train_model **self)
 
 /* ---------------------------------------------------------------- arrays */
 
-/* Opens a .npy file, and reads its header. Returns -1 with the problem. */
+/* Opens a .npy file, and reads its header. Returns -1 with the problem, also when the file becomes
+ * shorter meanwhile. */
 static int open_npy(const char *path, struct npy *ret_npy, struct problem *problem)
 {
     uint64_t size = 0;
@@ -48,7 +51,9 @@ static int open_npy(const char *path, struct npy *ret_npy, struct problem *probl
     uint8_t *head = malloc(NPY_PREFIX_BYTES);
     const int fd = head != NULL ? input_open(path, &size, problem) : -1;
     const ssize_t length = fd >= 0 ? pread(fd, head, NPY_PREFIX_BYTES, 0) : -1;
-    const bool good = length >= 0 && npy_read(head, (size_t)length, size, ret_npy, &why);
+    const uint64_t wanted = size < NPY_PREFIX_BYTES ? size : NPY_PREFIX_BYTES;
+    const bool good = length >= 0 && (uint64_t)length == wanted &&
+                      npy_read(head, (size_t)length, size, ret_npy, &why);
     if (head == NULL) {
         problem_set(problem, "out of memory");
     }
@@ -447,7 +452,7 @@ float *train_model_vector(const char *folder, const char *checkpoint, const char
                     "%.200s does not go with the model and the optimizer, which ask for float32"
                     "[%" PRId64 "]",
                     path, elements);
-    } else if (npy.data_bytes > (uint64_t)ONNX_FILE_BYTES ||
+    } else if (npy.data_bytes > STATE_BYTES_MOST ||
                (values = malloc((size_t)npy.data_bytes + 1)) == NULL) {
         problem_set(ret_problem, "%.200s is too large for this machine", path);
     } else if (!file_read_at(fd, values, (size_t)npy.data_bytes, npy.data_offset)) {

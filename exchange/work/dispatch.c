@@ -161,7 +161,7 @@ void dispatch_place_next(struct exchange *exchange, struct lease *lease)
 {
     const struct part *part = lease->part;
     if (!lane_matters(part) || part->lanes == lease->lane_count ||
-        (lease_idle_lanes(lease) == 0 && !lane_is_choosy(lease))) {
+        (lease_idle_lanes(lease) == 0 && !lane_is_choosy(lease)) || lane_is_soon_done(lease)) {
         return;
     }
     struct open_lane *lanes = memory_allocate(exchange, part->lanes * sizeof *lanes);

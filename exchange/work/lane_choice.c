@@ -86,6 +86,14 @@ uint32_t lane_next(const struct part *part)
     return part->ready_count > 0 ? part->ready[0] : NO_SUBTASK;
 }
 
+/* Returns the time of the next subtask on the lease's device. */
+static int64_t time_there_ns(const struct lease *lease, uint32_t next,
+                             const struct runtime_stats *usual)
+{
+    return next == NO_SUBTASK ? runtime_stats_lease_ns(lease, usual)
+                              : runtime_stats_subtask_ns(lease, next, usual);
+}
+
 size_t lane_find_open(const struct exchange *exchange, const struct part *part,
                       struct open_lane *ret_lanes)
 {
@@ -100,8 +108,7 @@ size_t lane_find_open(const struct exchange *exchange, const struct part *part,
         }
         lease_find_unbilled(exchange, lease);
         const uint32_t depth = lane_depth(lease);
-        const int64_t takes_ns = next == NO_SUBTASK ? runtime_stats_lease_ns(lease, &usual)
-                                                    : runtime_stats_subtask_ns(lease, next, &usual);
+        const int64_t takes_ns = time_there_ns(lease, next, &usual);
         const bool may_queue = lane_has_time(exchange, lease);
         for (uint32_t lane = 0; lane < lease->lane_count; lane++) {
             const uint32_t in_flight = lease->lanes[lane].in_flight;
@@ -111,6 +118,13 @@ size_t lane_find_open(const struct exchange *exchange, const struct part *part,
         }
     }
     return count;
+}
+
+bool lane_is_soon_done(const struct lease *lease)
+{
+    const struct runtime_stats usual = runtime_stats_of_part(lease->part);
+    const uint32_t next = lane_next(lease->part);
+    return lease->job->graph == NULL && time_there_ns(lease, next, &usual) < ONLINE_MOVE_NS;
 }
 
 bool lane_is_choosy(const struct lease *lease)

@@ -30,6 +30,9 @@ uint32_t lane_next(const struct part *part);
  * has started. An idle lease may need renewal first. */
 size_t lane_find_open(const struct exchange *exchange, const struct part *part,
                       struct open_lane *ret_lanes);
+/* Returns true when an idle lane of the lease is done so soon that no other lane is worth waiting
+ * for. Jobs of unlike subtasks are looked at in full, because a device may hold their inputs. */
+bool lane_is_soon_done(const struct lease *lease);
 /* Returns true when the next subtask is chosen before a lane is idle; short subtasks gain nothing
  * and are many. */
 bool lane_is_choosy(const struct lease *lease);

@@ -80,7 +80,8 @@ static const struct command table[] = {
                 "for the subtask's values. With --json, each line that the program prints is a "
                 "value of its own; the last value has the outcomes.\n\n"
                 "`bourse run matmul A.npy B.npy -o C.npy` multiplies matrices: see `bourse run "
-                "matmul --help`."},
+                "matmul --help`. `bourse run MODEL.onnx --input x=x.npy` runs an ONNX model: see "
+                "`bourse run model --help`."},
     {.name = "shell",
      .arguments = "[OPTIONS] -- [PROGRAM] [ARGUMENT ...]",
      .summary = "open a terminal on a leased device",

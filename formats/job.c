@@ -86,6 +86,7 @@ void job_file_destroy(struct job_file **self)
         task_fini(&job->tasks[i]);
     }
     free(job->tasks);
+    free(job->choices);
     free(job->name);
     free(job->lines);
     free(job->image);
@@ -96,6 +97,13 @@ void job_file_destroy(struct job_file **self)
     free(job->verify);
     free(job);
     *self = NULL;
+}
+
+void job_file_choose(struct job_file *job, size_t choice)
+{
+    assert(choice < job->choice_count);
+    job->needs = job->choices[choice];
+    job->choice = choice;
 }
 
 const struct job_strings *job_task_run(const struct job_file *job, const struct job_task *task)

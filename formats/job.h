@@ -115,6 +115,10 @@ struct job_file {
     int64_t cap_micro;    /* per slot-hour; LIMIT_NONE: the limit follows from the budget */
     struct value value;   /* replaces a cap; RATE_NONE: not given */
     struct requirement needs;
+    /* `needs:` as a list, the best one first, and which of them `needs` is: the first until
+     * job_file_choose. A job without a list has a count of 0. */
+    struct requirement *choices;
+    size_t choice_count, choice;
     uint32_t slots;   /* width of one subtask, >= 1 */
     uint32_t at_most; /* most slots at a time, a multiple of `slots`; 0: as many as are ready */
     enum template_source source;
@@ -209,6 +213,9 @@ struct job_file *job_file_parse(const char *text, size_t length, const char *fil
  * short. */
 struct job_file *job_file_create(void);
 void job_file_destroy(struct job_file **self);
+
+/* Makes one of the job's choices its needs. */
+void job_file_choose(struct job_file *job, size_t choice);
 
 /* Each function returns the task's own value, or the job's where the task has none. */
 const struct job_strings *job_task_run(const struct job_file *job, const struct job_task *task);

@@ -12,6 +12,7 @@
 #include "formats/value.h"
 #include "formats/yaml.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const keys[] = {
@@ -300,12 +301,37 @@ static void read_model(struct yaml_value root, struct job_file *job)
     }
 }
 
+/* A list has the needs of which the market is to give the first that can be had. */
+static void read_needs(struct yaml_value value, struct job_file *job)
+{
+    if (yaml_kind(value) != YAML_KIND_LIST) {
+        requirement_read(value, &job->needs);
+        return;
+    }
+    const size_t count = yaml_is_list(value, FORMAT_CHOICES) ? yaml_count(value) : 0;
+    if (count == 0) {
+        yaml_refuse(value, "the list is empty; it takes 1 to %d needs, the best one first",
+                    FORMAT_CHOICES);
+        return;
+    }
+    job->choices = calloc(count, sizeof *job->choices);
+    if (job->choices == NULL) {
+        (void)job_read_no_memory(value);
+        return;
+    }
+    job->choice_count = count;
+    for (size_t i = 0; i < count; i++) {
+        requirement_read(yaml_item(value, i), &job->choices[i]);
+    }
+    job_file_choose(job, 0);
+}
+
 static void read_job(struct yaml_value root, struct job_file *job)
 {
     yaml_known_keys(root, keys, KEYS);
     refuse_unavailable(root);
     job_read_text(yaml_key(root, "name"), FORMAT_NAME_BYTES, &job->name);
-    requirement_read(yaml_key(root, "needs"), &job->needs);
+    read_needs(yaml_key(root, "needs"), job);
     read_numbers(root, job);
     read_source(root, job);
     job_read_names(yaml_key(root, "files"), FORMAT_SHARED_FILES, &job->files);

@@ -27,6 +27,7 @@ enum {
     /* Files of all subtasks, when they travel as archives. */
     FORMAT_FOLDER_FILES = 131072,
     FORMAT_AFTER = 256,     /* jobs that a job follows: `after:` */
+    FORMAT_CHOICES = 8,     /* requirements of a list below `needs:` */
     FORMAT_PATTERNS = 1024, /* `each:` */
     FORMAT_SUBTASKS = 10000000,
     FORMAT_TASKS = 65536, /* `tasks:` */

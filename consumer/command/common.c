@@ -110,6 +110,9 @@ bool command_agrees(struct invocation *invocation, const char *question, const c
 
 bool command_connect(struct invocation *invocation, int *ret_status)
 {
+    if (invocation->bourse != NULL) {
+        return true; /* the choice among a job's needs connects before */
+    }
     if (!command_market_is_there(invocation, ret_status)) {
         return false;
     }

@@ -189,6 +189,18 @@ expect 5 '' "$bourse" run -y --cap 0.01 --order ioc -- echo cheap
 grep -q '^  offer  none now: .*at 0.10 instead of 0.01 it fills now' err || fail "the quote does not name the cap: $(cat err)"
 ! grep -q 'the job waits' err || fail "an order that does not rest waits: $(cat err)"
 
+# A list of needs: the first that can be had is taken, and without one the job waits for the first.
+printf 'needs: [kind = gpu, {kind: cpu, memory: 100TiB}, kind = cpu]\nrun: [echo, chosen]\n' >choice.yaml
+expect 0 '"choice":3' "$bourse" quote choice.yaml --json
+expect 0 '^Quote$' "$bourse" plan choice.yaml
+grep -q '^needs       3 of 3: kind = cpu; no slot for those before can be had now at this price' err || fail "which needs were taken is not said: $(cat err)"
+expect 0 '.' "$bourse" submit choice.yaml -y --wait
+expect 0 '^chosen$' "$bourse" logs last
+printf 'needs: [kind = cpu, kind = gpu]\ncap: 0.01\nrun: [echo, chosen]\n' >none.yaml
+expect 5 '"choice":1' "$bourse" quote none.yaml --json
+expect 5 'none now' "$bourse" quote none.yaml
+grep -q '^needs       1 of 2: kind = cpu; none of the list can be had now, so the job waits for the first' err || fail "the first needs are not said: $(cat err)"
+
 # Submitted while every slot is taken: priced by what is taken, and started once it is free.
 printf 'name: all\narray: 1-256\nrun: [sleep, "60"]\nexpect: 1m\nlimit: 2m\n' >all.yaml
 all=$("$bourse" submit all.yaml -y --quiet 2>err) || fail "all.yaml: $(cat err)"

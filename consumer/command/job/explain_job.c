@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/command/forecast.h"
+#include "consumer/command/job/job_choice.h"
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/offer.h"
 #include "consumer/command/show.h"
@@ -92,8 +93,11 @@ static int explain_file(struct invocation *invocation, const char *path)
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
     struct bourse_error error;
     struct bourse_quote quote;
-    if (!bourse_job_load(path, &job, &error) ||
-        !bourse_quote(invocation->bourse, job, &quote, &error)) {
+    int failed = BOURSE_OK;
+    if (!job_choice_load(invocation, path, NULL, NULL, &job, &failed)) {
+        return failed;
+    }
+    if (!bourse_quote(invocation->bourse, job, &quote, &error)) {
         return complain_with(invocation, &error);
     }
     bool fits = quote.explanation.starts_at_micro >= 0;

@@ -1,6 +1,7 @@
 /* This file runs quote and plan, and prints the plan and the price that submit and run show
  * first. */
 #include "consumer/command/job/offer.h"
+#include "consumer/command/job/job_choice.h"
 #include "consumer/command/market/challenged_show.h"
 #include "consumer/command/model/stages_show.h"
 #include "consumer/command/model/train_show.h"
@@ -501,6 +502,10 @@ json_t *offer_json(const struct offer *offer)
     json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote), "budget_micro",
                               (json_int_t)offer->budget_micro);
     json_t *plan = json_summary(&offer->summary);
+    if (offer->job->file->choice_count > 0) {
+        (void)json_object_set_new(plan, "choice",
+                                  json_integer((json_int_t)offer->job->file->choice + 1));
+    }
     stages_add_json(plan, offer->job);
     train_add_json(plan, offer->job);
     (void)json_object_set_new(value, "plan", plan);
@@ -520,9 +525,8 @@ int command_quote(struct invocation *invocation)
 {
     int status = 0;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
-    struct bourse_error error;
-    if (!bourse_job_load(invocation->words[0], &job, &error)) {
-        return complain_with(invocation, &error);
+    if (!job_choice_load(invocation, invocation->words[0], NULL, NULL, &job, &status)) {
+        return status;
     }
     struct offer *offer = calloc(1, sizeof *offer);
     if (offer == NULL) {

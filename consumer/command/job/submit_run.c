@@ -1,4 +1,5 @@
 /* This file runs submit, resume and run, which show the price before a job goes to the market. */
+#include "consumer/command/job/job_choice.h"
 #include "consumer/command/job/offer.h"
 #include "consumer/command/job/piped.h"
 #include "consumer/command/job/run_end.h"
@@ -266,9 +267,9 @@ static int submit_file(struct invocation *invocation, struct replaced *replaced)
 {
     int status = 0;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
-    struct bourse_error error;
-    if (!job_build_load(invocation->words[0], replace, replaced, &job, &error)) {
-        return complain_with(invocation, &error);
+    const char *path = invocation->words[0];
+    if (!job_choice_load(invocation, path, replace, replaced, &job, &status)) {
+        return status;
     }
     if (replaced->after.count > 0 && !may_follow(invocation, "after:")) {
         return BOURSE_USAGE;
@@ -280,9 +281,9 @@ static int submit_file(struct invocation *invocation, struct replaced *replaced)
         if (!wait_for_success(invocation, &replaced->after, &status)) {
             return status;
         }
-        bourse_job_destroy(&job); /* files may have changed since */
-        if (!job_build_load(invocation->words[0], replace, replaced, &job, &error)) {
-            return complain_with(invocation, &error);
+        bourse_job_destroy(&job); /* files may have changed since, and the market, too */
+        if (!job_choice_load(invocation, path, replace, replaced, &job, &status)) {
+            return status;
         }
     }
     return submit_and_wait(invocation, job);

@@ -1,5 +1,6 @@
 /* This file runs `plan FILE|JOB`, which plans a job on the present offers or the rest of one on its
  * leases. The output has the form of a plan of work (work_show.c). */
+#include "consumer/command/job/job_choice.h"
 #include "consumer/command/market/challenged_show.h"
 #include "consumer/command/plan/picture.h"
 #include "consumer/command/plan/planned.h"
@@ -373,9 +374,8 @@ static bool load(struct planned *planned, int *ret_status)
     char id[BOURSE_ID_SIZE];
     struct bourse_error error;
     if (access(word, F_OK) == 0 || !may_be_job) {
-        const bool is_loaded = bourse_job_load(word, &planned->job, &error);
-        *ret_status = is_loaded ? BOURSE_OK : complain_with(invocation, &error);
-        return is_loaded && command_connect(invocation, ret_status);
+        return job_choice_load(invocation, word, NULL, NULL, &planned->job, ret_status) &&
+               command_connect(invocation, ret_status);
     }
     if (!command_connect(invocation, ret_status) ||
         !command_resolve_job(invocation, word, id, ret_status)) {

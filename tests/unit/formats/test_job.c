@@ -266,6 +266,42 @@ START_TEST(a_job_has_a_deadline_and_an_objective)
 }
 END_TEST
 
+START_TEST(a_list_of_needs_has_the_first_until_another_is_chosen)
+{
+    struct problem problem;
+    CLEANUP(job_file_destroy)
+    struct job_file *job = parse("run: [x]\n"
+                                 "needs:\n"
+                                 "- kind = gpu and memory >= 40GiB\n"
+                                 "- {kind: cpu, cores: 16}\n",
+                                 &problem);
+    char needs[128];
+    ck_assert_msg(job != NULL, "%s", problem.text);
+    ck_assert_uint_eq(job->choice_count, 2);
+    ck_assert_uint_eq(job->choice, 0);
+    ck_assert(requirement_text(&job->needs, needs, sizeof needs));
+    ck_assert_str_eq(needs, "kind = gpu and memory >= 40GiB");
+    job_file_choose(job, 1);
+    ck_assert_uint_eq(job->choice, 1);
+    ck_assert(requirement_text(&job->needs, needs, sizeof needs));
+    ck_assert_str_eq(needs, "kind = cpu and cores >= 16");
+}
+END_TEST
+
+START_TEST(a_list_of_needs_is_neither_empty_nor_long)
+{
+    check_refused(
+        "run: [x]\nneeds: []\n",
+        "job.yaml:2: needs: the list is empty; it takes 1 to 8 needs, the best one first");
+    check_refused("run: [x]\nneeds: [a = 1]\n",
+                  "job.yaml:2: needs: column 1: unknown field \"a\"; `man bourse-job` lists those "
+                  "that are known");
+    check_refused("run: [x]\nneeds: [cores > 1, cores > 2, cores > 3, cores > 4, cores > 5, "
+                  "cores > 6, cores > 7, cores > 8, cores > 9]\n",
+                  "job.yaml:2: needs: 9 items; at most 8 are taken");
+}
+END_TEST
+
 START_TEST(mistyped_keys_and_units_name_line_and_nearest)
 {
     check_refused("run: [a]\nbugdet: 2\n",
@@ -543,6 +579,8 @@ SUITE("job", NULL, NULL, TEST(a_whole_job_is_read), TEST(a_job_needs_no_more_tha
       TEST(a_byte_order_mark_and_tabs_do_no_harm), TEST(an_input_is_a_program_inside_an_image),
       TEST(arrays_and_lines_make_subtasks_too), TEST(a_job_is_good_for_a_time_or_till_a_moment),
       TEST(a_job_has_a_deadline_and_an_objective),
+      TEST(a_list_of_needs_has_the_first_until_another_is_chosen),
+      TEST(a_list_of_needs_is_neither_empty_nor_long),
       TEST(mistyped_keys_and_units_name_line_and_nearest), TEST(wrong_shapes_say_what_to_write),
       TEST(what_is_not_there_yet_is_refused_not_ignored), TEST(an_order_is_one_of_six_words),
       TEST(keys_that_contradict_each_other_are_refused),

@@ -1,10 +1,10 @@
 /* This file runs quote and plan, and prints the plan and the price that submit and run show
  * first. */
 #include "consumer/command/job/offer.h"
-#include "consumer/command/job/job_choice.h"
 #include "consumer/command/market/challenged_show.h"
 #include "consumer/command/model/stages_show.h"
 #include "consumer/command/model/train_show.h"
+#include "consumer/command/plan/job_choice.h"
 #include "consumer/command/plan/plan_dag.h"
 #include "consumer/command/plan/work.h"
 #include "consumer/command/show.h"

@@ -1,11 +1,11 @@
 /* This file runs submit, resume and run, which show the price before a job goes to the market. */
-#include "consumer/command/job/job_choice.h"
 #include "consumer/command/job/offer.h"
 #include "consumer/command/job/piped.h"
 #include "consumer/command/job/run_end.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/job/watch.h"
 #include "consumer/command/notes.h"
+#include "consumer/command/plan/job_choice.h"
 #include "consumer/command/show.h"
 #include "consumer/job/job_build.h"
 #include "consumer/job/submit.h"

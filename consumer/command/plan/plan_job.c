@@ -1,7 +1,7 @@
 /* This file runs `plan FILE|JOB`, which plans a job on the present offers or the rest of one on its
  * leases. The output has the form of a plan of work (work_show.c). */
-#include "consumer/command/job/job_choice.h"
 #include "consumer/command/market/challenged_show.h"
+#include "consumer/command/plan/job_choice.h"
 #include "consumer/command/plan/picture.h"
 #include "consumer/command/plan/planned.h"
 #include "consumer/command/show.h"

@@ -1,4 +1,4 @@
-#include "consumer/command/job/job_choice.h"
+#include "consumer/command/plan/job_choice.h"
 
 #include "consumer/command/cell.h"
 #include "consumer/command/complain.h"

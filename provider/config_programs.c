@@ -27,8 +27,8 @@ static const char *const COMMON_PROGRAMS[] = {
     "python3",   "rev",       "rm",       "ruby",    "sed",       "seq",     "sh",     "sha1sum",
     "sha256sum", "sha512sum", "shuf",     "sleep",   "sort",      "split",   "stat",   "tac",
     "tail",      "tar",       "tee",      "test",    "touch",     "tr",      "true",   "tsort",
-    "unexpand",  "uniq",      "unxz",     "wc",      "xargs",     "xz",      "xzcat",  "yes",
-    "zcat",      "zstd",
+    "uniq",      "unxz",      "wc",       "xargs",   "xz",        "xzcat",   "yes",    "zcat",
+    "zstd",
 };
 static_assert(sizeof COMMON_PROGRAMS / sizeof COMMON_PROGRAMS[0] <= CONFIG_PROGRAMS_MAX,
               "every common program can be offered");

@@ -140,10 +140,10 @@ static enum source source_of(const struct offer *offer, const char *name)
 
 static void figure_text(const struct attribute *attribute, char ret_text[UNITS_TEXT_SIZE])
 {
-    const char *unit = strcmp(attribute->name, "gflops") == 0      ? " GFLOPS"
-                       : strcmp(attribute->name, "gemm_fp32") == 0 ? " MFLOPS"
-                       : strcmp(attribute->name, "power_mw") == 0  ? " mW"
-                                                                   : "";
+    const char *unit = strcmp(attribute->name, "gflops") == 0          ? " GFLOPS"
+                       : strncmp(attribute->name, "gemm_fp32", 9) == 0 ? " MFLOPS"
+                       : strcmp(attribute->name, "power_mw") == 0      ? " mW"
+                                                                       : "";
     if (strcmp(attribute->name, "simulated") == 0) { /* the form that `needs:` uses */
         (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s", attribute->number != 0 ? "true" : "false");
         return;

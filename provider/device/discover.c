@@ -29,19 +29,72 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
+/* The instruction sets that a job may ask for. AVX-512 counts with the four parts that compilers
+ * mean by x86-64-v4. */
+static const struct {
+    const char *name, *arch;
+    const char *words[4]; /* of the kernel; all of them are needed */
+} features[] = {
+    {"avx512", "x86_64", {"avx512f", "avx512bw", "avx512dq", "avx512vl"}},
+    {"amx-tile", "x86_64", {"amx_tile"}},
+    {"amx-bf16", "x86_64", {"amx_tile", "amx_bf16"}},
+    {"amx-int8", "x86_64", {"amx_tile", "amx_int8"}},
+    {"sve", "aarch64", {"sve"}},
+    {"sve2", "aarch64", {"sve", "sve2"}},
+};
+enum { FEATURES_BY_WORDS = sizeof features / sizeof features[0], FEATURE_RVV = FEATURES_BY_WORDS };
+#define NAME_RVV "rvv"
+
+/* Returns true when an isa line such as "rv64imafdcv_zicbom_zvl128b" names the vector extension:
+ * the letter v among those before the first longer name. */
+static bool has_vectors(const char *isa)
+{
+    const size_t letters = strcspn(isa, "_ \t");
+    const size_t prefix = strlen("rv64");
+    return letters > prefix && memchr(isa + prefix, 'v', letters - prefix) != NULL;
+}
+
+uint32_t discover_features(const char *arch, const char *flags)
+{
+    uint32_t found = 0;
+    for (unsigned i = 0; i < FEATURES_BY_WORDS; i++) {
+        bool has_all = strcmp(features[i].arch, arch) == 0;
+        for (size_t k = 0; has_all && k < 4 && features[i].words[k] != NULL; k++) {
+            has_all = has_word(flags, features[i].words[k]);
+        }
+        found |= has_all ? UINT32_C(1) << i : 0;
+    }
+    const bool has_rvv = strncmp(arch, "riscv", 5) == 0 && has_vectors(flags);
+    return found | (has_rvv ? UINT32_C(1) << FEATURE_RVV : 0);
+}
+
+const char *discover_feature_name(unsigned number)
+{
+    return number < FEATURES_BY_WORDS ? features[number].name
+           : number == FEATURE_RVV    ? NAME_RVV
+                                      : NULL;
+}
+
+static bool has_feature(uint32_t found, const char *name)
+{
+    bool has = false;
+    for (unsigned i = 0; discover_feature_name(i) != NULL; i++) {
+        has = has || ((found >> i & 1) != 0 && strcmp(discover_feature_name(i), name) == 0);
+    }
+    return has;
+}
+
 const char *discover_level(const char *arch, const char *flags)
 {
+    const uint32_t found = discover_features(arch, flags);
     if (strcmp(arch, "x86_64") == 0) {
-        if (has_word(flags, "avx512f") && has_word(flags, "avx512bw") &&
-            has_word(flags, "avx512dq") && has_word(flags, "avx512vl")) {
-            return "avx512";
-        }
-        return has_word(flags, "avx2") && has_word(flags, "fma") ? "avx2" : "sse2";
+        const bool has_avx2 = has_word(flags, "avx2") && has_word(flags, "fma");
+        return has_feature(found, "avx512") ? "avx512" : has_avx2 ? "avx2" : "sse2";
     }
     if (strcmp(arch, "aarch64") == 0) {
-        return has_word(flags, "sve") ? "sve" : "neon";
+        return has_feature(found, "sve") ? "sve" : "neon";
     }
-    return "";
+    return has_feature(found, NAME_RVV) ? NAME_RVV : "";
 }
 
 static const char *vendor_name(const char *kernel_name)
@@ -74,26 +127,47 @@ static char *value_of(char *line, const char *key)
     return value;
 }
 
-static void read_cpuinfo(struct machine *machine)
+/* Returns the value of a line that lists instruction sets, or NULL. */
+static const char *sets_of(char *line)
 {
-    FILE *file = fopen("/proc/cpuinfo", "re");
+    static const char *const keys[] = {"flags", "Features", "isa"};
+    const char *value = NULL;
+    for (size_t i = 0; value == NULL && i < sizeof keys / sizeof keys[0]; i++) {
+        value = value_of(line, keys[i]);
+    }
+    return value;
+}
+
+void discover_cpuinfo(FILE *file, struct machine *machine)
+{
     char *line = malloc(LINE_BYTES);
     const char *value;
-    while (file != NULL && line != NULL && fgets(line, LINE_BYTES, file) != NULL) {
+    bool has_sets = false;
+    while (line != NULL && fgets(line, LINE_BYTES, file) != NULL) {
         if (machine->model[0] == '\0' && (value = value_of(line, "model name")) != NULL) {
             text_printable(value, strlen(value), machine->model, sizeof machine->model);
         } else if (machine->vendor[0] == '\0' &&
                    ((value = value_of(line, "vendor_id")) != NULL ||
                     (value = value_of(line, "CPU implementer")) != NULL)) {
             (void)snprintf(machine->vendor, sizeof machine->vendor, "%s", vendor_name(value));
-        } else if (machine->level[0] == '\0' && ((value = value_of(line, "flags")) != NULL ||
-                                                 (value = value_of(line, "Features")) != NULL)) {
-            (void)snprintf(machine->level, sizeof machine->level, "%s",
-                           discover_level(machine->arch, value));
+        } else if ((value = sets_of(line)) != NULL) {
+            const uint32_t found = discover_features(machine->arch, value);
+            machine->features = has_sets ? machine->features & found : found;
+            if (!has_sets) {
+                (void)snprintf(machine->level, sizeof machine->level, "%s",
+                               discover_level(machine->arch, value));
+            }
+            has_sets = true;
         }
     }
     free(line);
+}
+
+static void read_cpuinfo(struct machine *machine)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
     if (file != NULL) {
+        discover_cpuinfo(file, machine);
         fclose(file);
     }
 }

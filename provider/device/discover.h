@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { DISCOVER_CPUS_MAX = 4096 };
 
@@ -31,7 +32,8 @@ struct machine {
     char model[ATTRIBUTE_TEXT_SIZE];  /* "AMD EPYC 9654" */
     char vendor[ATTRIBUTE_TEXT_SIZE]; /* amd, intel, arm, ...; "" when unknown */
     char arch[16];                    /* x86_64, aarch64, ... */
-    char level[16];                   /* avx512, avx2, sse2, neon, sve; "" when unknown */
+    char level[16];                   /* avx512, avx2, sse2, neon, sve, rvv; "" when unknown */
+    uint32_t features;                /* that every processor has; bits of discover_features */
     char instrument[ATTRIBUTE_TEXT_SIZE]; /* cpu.x86_64.avx512 */
     uint32_t cpus[DISCOVER_CPUS_MAX];     /* one processing unit per core, `cores` of them */
     /* One list for each interface; provider/kernels.h fills them, at a start. */
@@ -47,8 +49,19 @@ struct machine {
 bool discover_machine(const char *synthetic, struct machine *ret_machine,
                       struct problem *ret_problem);
 
-/* Returns the instruction level of a "flags" or "Features" line of /proc/cpuinfo. */
+/* Reads model, vendor, level and features from a file in the form of /proc/cpuinfo. A feature that
+ * one of the processors lacks does not count, because a job may run on any of them. */
+void discover_cpuinfo(FILE *file, struct machine *machine);
+
+/* Returns the instruction level of a "flags", "Features" or "isa" line of /proc/cpuinfo. */
 const char *discover_level(const char *arch, const char *flags);
+
+/* Returns the instruction sets that such a line names, one bit for each. Bit 0 stands for the first
+ * name of discover_feature_name. */
+uint32_t discover_features(const char *arch, const char *flags);
+/* Returns the value of the attribute `feature` for the bit of this number, or NULL when there is no
+ * such bit. */
+const char *discover_feature_name(unsigned number);
 
 /* Returns the variant of a processor by its instruction set, or "" for one without a name. */
 const char *discover_variant(const char *arch);

@@ -47,6 +47,8 @@ struct kernel_device {
     char no_gemm[256];
     /* Measured likewise: products whose factors are rounded to these types. 0: none. */
     int64_t tf32_mflops, bf16_mflops;
+    /* The same products without the copies: their factors are in the device's memory already. */
+    int64_t gemm_held_mflops, tf32_held_mflops, bf16_held_mflops;
     /* The library by the device's maker that computes the products, as in "cuBLASLt 13.1.0". "":
      * bourse's own kernel does; `no_library` says why, or is "" where no such library is known. */
     char library[64], no_library[256];

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define LIST_WALL_NS UINT64_C(10000000000)
-/* The measurement takes three seconds. The rest is for the compiler, which starts slowly. */
+/* The measurement takes MEASURE_MOST_NS. The rest is for the compiler, which starts slowly. */
 #define MEASURE_WALL_NS UINT64_C(60000000000)
 
 bool kernel_names(const Bourse__V1__Manifest *manifest)
@@ -95,8 +95,8 @@ static int64_t read_figure(const json_t *root, const char *name)
 }
 
 /* The program prints a line such as
- * {"mflops":98000,"bandwidth":9000000000,"gemm":64000,"tf32":0,"bf16":0,"no_gemm":"","library":"",
- * "no_library":""}. */
+ * {"mflops":98000,"bandwidth":9000000000,"gemm":64000,"gemm_held":71000,"tf32":0,"tf32_held":0,
+ * "bf16":0,"bf16_held":0,"no_gemm":"","library":"","no_library":""}. */
 static bool read_figures(const char *said, size_t length, struct kernel_device *device)
 {
     json_t *root = json_loadb(said, length, JSON_REJECT_DUPLICATES, NULL);
@@ -107,8 +107,11 @@ static bool read_figures(const char *said, size_t length, struct kernel_device *
         device->mflops = mflops;
         device->bandwidth_bytes = bandwidth;
         device->gemm_mflops = read_figure(root, "gemm");
+        device->gemm_held_mflops = read_figure(root, "gemm_held");
         device->tf32_mflops = read_figure(root, "tf32");
+        device->tf32_held_mflops = read_figure(root, "tf32_held");
         device->bf16_mflops = read_figure(root, "bf16");
+        device->bf16_held_mflops = read_figure(root, "bf16_held");
         read_text(root, "no_gemm", device->no_gemm, sizeof device->no_gemm);
         read_text(root, "library", device->library, sizeof device->library);
         read_text(root, "no_library", device->no_library, sizeof device->no_library);

@@ -164,31 +164,31 @@ static void open_library(struct session *session, uint64_t memory_bytes)
 }
 
 /* Measures products in float32: by the library, and by the kernel when there is none or it is
- * wrong. Returns 0 with the problem when the device computes none. */
-static int64_t measure_gemm(struct session *session, uint64_t memory_bytes,
-                            struct problem *ret_problem)
+ * wrong. Returns zeros with the problem when the device computes none. */
+static struct product_figures measure_gemm(struct session *session, uint64_t memory_bytes,
+                                           struct problem *ret_problem)
 {
-    int64_t mflops = 0;
+    struct product_figures figures = {.mflops = 0};
     struct problem *problem = session->engine.has_library ? &session->no_library : ret_problem;
-    if (!product_measure(&session->engine, TENSOR_FP32, memory_bytes, &mflops, problem) &&
+    if (!product_measure(&session->engine, TENSOR_FP32, memory_bytes, &figures, problem) &&
         session->engine.has_library && !session->engine.is_spent) {
         session->engine.shuns_library = true;
         session->library[0] = '\0';
-        (void)product_measure(&session->engine, TENSOR_FP32, memory_bytes, &mflops, ret_problem);
+        (void)product_measure(&session->engine, TENSOR_FP32, memory_bytes, &figures, ret_problem);
     }
-    return mflops;
+    return figures;
 }
 
-/* Measures products whose factors are rounded. Returns 0 when the device computes none. */
-static int64_t measure_rounded(struct session *session, enum tensor_compute compute,
-                               uint64_t memory_bytes)
+/* Measures products whose factors are rounded. Returns zeros when the device computes none. */
+static struct product_figures measure_rounded(struct session *session, enum tensor_compute compute,
+                                              uint64_t memory_bytes)
 {
-    int64_t mflops = 0;
+    struct product_figures figures = {.mflops = 0};
     if (session->library[0] != '\0' && !session->engine.is_spent) {
-        (void)product_measure(&session->engine, compute, memory_bytes, &mflops,
+        (void)product_measure(&session->engine, compute, memory_bytes, &figures,
                               &session->no_library);
     }
-    return mflops;
+    return figures;
 }
 
 /* A device that computes no products still runs kernels. */
@@ -200,14 +200,16 @@ static enum operation_status measure(struct session *session, uint64_t memory_by
     if (!measure_run(&session->engine, memory_bytes, &figures, problem)) {
         return OPERATION_DEVICE;
     }
-    const int64_t gemm = measure_gemm(session, memory_bytes, &no_gemm);
-    const int64_t tf32 = measure_rounded(session, TENSOR_TF32, memory_bytes);
-    const int64_t bf16 = measure_rounded(session, TENSOR_BF16, memory_bytes);
-    json_t *root =
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "mflops", (json_int_t)figures.mflops,
-                  "bandwidth", (json_int_t)figures.bandwidth, "gemm", (json_int_t)gemm, "tf32",
-                  (json_int_t)tf32, "bf16", (json_int_t)bf16, "no_gemm", no_gemm.text, "library",
-                  session->library, "no_library", session->no_library.text);
+    const struct product_figures gemm = measure_gemm(session, memory_bytes, &no_gemm);
+    const struct product_figures tf32 = measure_rounded(session, TENSOR_TF32, memory_bytes);
+    const struct product_figures bf16 = measure_rounded(session, TENSOR_BF16, memory_bytes);
+    json_t *root = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "mflops",
+        (json_int_t)figures.mflops, "bandwidth", (json_int_t)figures.bandwidth, "gemm",
+        (json_int_t)gemm.mflops, "gemm_held", (json_int_t)gemm.held_mflops, "tf32",
+        (json_int_t)tf32.mflops, "tf32_held", (json_int_t)tf32.held_mflops, "bf16",
+        (json_int_t)bf16.mflops, "bf16_held", (json_int_t)bf16.held_mflops, "no_gemm", no_gemm.text,
+        "library", session->library, "no_library", session->no_library.text);
     const bool good = root != NULL && json_dumpf(root, stdout, JSON_COMPACT) == 0;
     (void)fputc('\n', stdout);
     json_decref(root);

@@ -1,5 +1,6 @@
 #include "provider/kernel/measure.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,8 +15,12 @@ enum {
     COPY_ROUNDS = 12,     /* the best round counts; other load slows the rest */
     ROUNDS_MOST = 40,     /* of the multiplications */
 };
-#define ROUND_NS INT64_C(50000000)  /* a round is long enough to time */
-#define PHASE_NS INT64_C(900000000) /* no round begins later; two phases take two seconds */
+#define ROUND_NS INT64_C(25000000) /* a round is long enough to time */
+
+static_assert(MEASURE_RATE_NS + MEASURE_COPY_NS +
+                      TENSOR_COMPUTES * (MEASURE_PRODUCT_NS + MEASURE_HELD_NS) <
+                  MEASURE_MOST_NS,
+              "the phases of a device together leave time for what lies between them");
 
 struct bench {
     struct engine *engine;
@@ -26,11 +31,22 @@ struct bench {
     struct problem *problem;
 };
 
-static int64_t now_ns(void)
+int64_t measure_now_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+struct measure_phase measure_phase_begin(int64_t most_ns)
+{
+    return (struct measure_phase){.began_ns = measure_now_ns(), .most_ns = most_ns};
+}
+
+bool measure_phase_goes_on(const struct measure_phase *phase)
+{
+    return phase->expected_ns == 0 ||
+           measure_now_ns() - phase->began_ns + phase->expected_ns <= phase->most_ns;
 }
 
 /* Makes a buffer, and sets the kernel's next parameter to it. */
@@ -87,10 +103,10 @@ static bool set(const struct bench *bench, size_t parameter, const void *value)
 static int64_t run_once(const struct bench *bench, size_t items)
 {
     const struct kernel_op op = {.dimensions = 1, .global = {items}};
-    const int64_t before_ns = now_ns();
+    const int64_t before_ns = measure_now_ns();
     const bool good =
         bench->interface->run(bench->engine, bench->kernel, &op, bench->problem) == OPERATION_OK;
-    const int64_t took_ns = now_ns() - before_ns;
+    const int64_t took_ns = measure_now_ns() - before_ns;
     return good ? took_ns : -1;
 }
 
@@ -105,16 +121,18 @@ static bool measure_rate(struct bench *bench, int64_t *ret_mflops)
     bool good = begin(bench, "bourse_rate", 1, items * sizeof(float)) && set(bench, 1, &a) &&
                 set(bench, 2, &b) && set(bench, 3, &steps) &&
                 run_once(bench, items) >= 0; /* the first run generates code */
-    const int64_t began_ns = now_ns();
-    for (int round = 0; good && round < ROUNDS_MOST && now_ns() - began_ns < PHASE_NS; round++) {
+    struct measure_phase phase = measure_phase_begin(MEASURE_RATE_NS);
+    for (int round = 0; good && round < ROUNDS_MOST && measure_phase_goes_on(&phase); round++) {
         good = set(bench, 3, &steps);
         const int64_t took_ns = good ? run_once(bench, items) : -1;
         good = took_ns >= 0;
         const double operations = 2.0 * STEP * (double)steps * (double)items;
         const double rate = took_ns > 0 ? operations * 1e3 / (double)took_ns : 0;
         best = rate > best ? rate : best;
+        phase.expected_ns = took_ns;
         if (took_ns < ROUND_NS && steps < STEPS_MOST) {
             steps *= 2;
+            phase.expected_ns *= 2;
         }
     }
     end(bench);
@@ -135,9 +153,10 @@ static bool measure_copy(struct bench *bench, uint64_t memory_bytes, int64_t *re
     }
     bool good = begin(bench, "bourse_copy", 2, items * ITEM_BYTES) &&
                 run_once(bench, items) >= 0; /* the first run generates code */
-    const int64_t began_ns = now_ns();
-    for (int round = 0; good && round < COPY_ROUNDS && now_ns() - began_ns < PHASE_NS; round++) {
+    struct measure_phase phase = measure_phase_begin(MEASURE_COPY_NS);
+    for (int round = 0; good && round < COPY_ROUNDS && measure_phase_goes_on(&phase); round++) {
         const int64_t took_ns = run_once(bench, items);
+        phase.expected_ns = took_ns;
         good = took_ns >= 0;
         const double rate = took_ns > 0 ? (double)(items * ITEM_BYTES) * 1e9 / (double)took_ns : 0;
         best = rate > best ? rate : best;

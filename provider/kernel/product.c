@@ -1,12 +1,12 @@
 #include "provider/kernel/product.h"
 
 #include "base/text.h"
+#include "provider/kernel/measure.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     /* The product that is compared with plain C has no side that fits a kernel's tiles. */
@@ -17,10 +17,11 @@ enum {
     SIDE_FIRST = 256, /* of the first product that is timed */
     SIDE_MOST = 4096,
     ROUNDS_MOST = 40,
+    FILL_PERIOD = 13, /* values that matrices repeat */
+    FILL_BLOCK = 1024 * FILL_PERIOD,
 };
 #define LONG_NUMBER 4097.0F
-#define ROUND_NS INT64_C(50000000)  /* a product that takes this time can be measured */
-#define PHASE_NS INT64_C(900000000) /* no product begins later */
+#define ROUND_NS INT64_C(25000000) /* a product that takes this time can be measured */
 
 /* One product on its way. */
 struct product {
@@ -289,18 +290,15 @@ enum operation_status product_run(struct engine *engine, const struct gemm *gemm
 
 static const struct product_parts nothing = {.a = NULL};
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* The values are small whole numbers, so that float32 holds every sum exactly, in any order. */
 static void fill(float *values, size_t count, size_t factor)
 {
-    for (size_t i = 0; i < count; i++) {
-        values[i] = (float)(i * factor % 13) - 6.0F;
+    const size_t block = count < FILL_BLOCK ? count : FILL_BLOCK;
+    for (size_t i = 0; i < block; i++) {
+        values[i] = (float)(i * factor % FILL_PERIOD) - 6.0F;
+    }
+    for (size_t i = block; i < count; i += block) {
+        memcpy(values + i, values, lesser(block, count - i) * sizeof *values);
     }
 }
 
@@ -403,25 +401,43 @@ static bool is_near(struct engine *engine, enum tensor_compute compute, uint64_t
     return compare(engine, &gemm, tolerances[compute], memory_bytes, ret_problem);
 }
 
-/* Returns the time of one product, or -1 with the problem. */
-static int64_t time_product(struct engine *engine, float *values, uint64_t side,
-                            enum tensor_compute compute, uint64_t memory_bytes,
-                            struct problem *ret_problem)
+/* The products that are timed. */
+struct timing {
+    struct engine *engine;
+    float *values; /* A, B and C, one after another */
+    uint64_t most; /* the longest side that fits the memory */
+    uint64_t memory_bytes;
+    enum tensor_compute compute;
+    struct problem *problem;
+};
+
+static struct gemm square_of(const struct timing *timing, uint64_t side)
 {
     const uint64_t cells = side * side;
-    const struct gemm gemm = {.rows = side,
-                              .inner = side,
-                              .columns = side,
-                              .alpha = 1,
-                              .a = values,
-                              .b = values + cells,
-                              .c = values + 2 * cells,
-                              .compute = compute};
-    const int64_t before_ns = now_ns();
-    const bool good =
-        product_run(engine, &gemm, nothing, memory_bytes, ret_problem) == OPERATION_OK;
-    const int64_t took_ns = now_ns() - before_ns;
+    return (struct gemm){.rows = side,
+                         .inner = side,
+                         .columns = side,
+                         .alpha = 1,
+                         .a = timing->values,
+                         .b = timing->values + cells,
+                         .c = timing->values + 2 * cells,
+                         .compute = timing->compute};
+}
+
+/* Returns the time of one product with its copies, or -1 with the problem. */
+static int64_t time_product(const struct timing *timing, uint64_t side)
+{
+    const struct gemm gemm = square_of(timing, side);
+    const int64_t before_ns = measure_now_ns();
+    const bool good = product_run(timing->engine, &gemm, nothing, timing->memory_bytes,
+                                  timing->problem) == OPERATION_OK;
+    const int64_t took_ns = measure_now_ns() - before_ns;
     return !good ? -1 : took_ns > 0 ? took_ns : 1;
+}
+
+static double rate_of(uint64_t side, int64_t took_ns)
+{
+    return 2.0 * (double)side * (double)side * (double)side * 1e3 / (double)took_ns;
 }
 
 /* Returns the largest side of a product that fits the memory twice: here, and on the device. */
@@ -434,46 +450,113 @@ static uint64_t side_most(uint64_t memory_bytes)
     return side;
 }
 
-/* The best of several products counts, because other load slows the rest. */
-static bool time_products(struct engine *engine, float *values, uint64_t most,
-                          enum tensor_compute compute, uint64_t memory_bytes, int64_t *ret_mflops,
-                          struct problem *ret_problem)
+/* The best of several products counts, because other load slows the rest. *ret_side is the side of
+ * the last and longest ones. */
+static bool time_products(const struct timing *timing, int64_t *ret_mflops, uint64_t *ret_side)
 {
-    uint64_t side = lesser(SIDE_FIRST, most);
+    uint64_t side = lesser(SIDE_FIRST, timing->most);
     double best = 0;
-    const int64_t began_ns = now_ns();
-    for (int round = 0; round < ROUNDS_MOST && (round == 0 || now_ns() - began_ns < PHASE_NS);
-         round++) {
-        const int64_t took_ns =
-            time_product(engine, values, side, compute, memory_bytes, ret_problem);
+    struct measure_phase phase = measure_phase_begin(MEASURE_PRODUCT_NS);
+    for (int round = 0; round < ROUNDS_MOST && measure_phase_goes_on(&phase); round++) {
+        const int64_t took_ns = time_product(timing, side);
         if (took_ns < 0) {
             return false;
         }
-        const double rate = 2.0 * (double)side * (double)side * (double)side * 1e3;
-        best = rate / (double)took_ns > best ? rate / (double)took_ns : best;
-        side = took_ns < ROUND_NS && 2 * side <= most ? 2 * side : side;
+        best = rate_of(side, took_ns) > best ? rate_of(side, took_ns) : best;
+        *ret_side = side;
+        phase.expected_ns = took_ns;
+        /* Twice the side is eight times the work. */
+        if (took_ns < ROUND_NS && 2 * side <= timing->most &&
+            measure_now_ns() - phase.began_ns + 8 * took_ns <= phase.most_ns) {
+            side *= 2;
+            phase.expected_ns = 8 * took_ns;
+        }
     }
     *ret_mflops = (int64_t)best;
     return true;
 }
 
-bool product_measure(struct engine *engine, enum tensor_compute compute, uint64_t memory_bytes,
-                     int64_t *ret_mflops, struct problem *ret_problem)
+/* Computes products of buffers that are on the device, until the phase ends. */
+static bool repeat_held(struct product *product, struct kernel_buffer a, struct kernel_buffer c,
+                        int64_t *ret_mflops)
 {
-    const uint64_t most = side_most(memory_bytes);
+    const uint64_t side = product->gemm->rows;
+    double best = 0;
+    struct measure_phase phase = measure_phase_begin(MEASURE_HELD_NS);
+    for (int round = 0; round < ROUNDS_MOST && measure_phase_goes_on(&phase); round++) {
+        const int64_t before_ns = measure_now_ns();
+        if (compute(product, side, a, c) != OPERATION_OK) {
+            return false;
+        }
+        const int64_t elapsed_ns = measure_now_ns() - before_ns;
+        phase.expected_ns = elapsed_ns > 0 ? elapsed_ns : 1;
+        best = rate_of(side, phase.expected_ns) > best ? rate_of(side, phase.expected_ns) : best;
+    }
+    *ret_mflops = (int64_t)best;
+    return true;
+}
+
+/* Times products of this side without any copy. */
+static bool time_held(const struct timing *timing, uint64_t side, int64_t *ret_mflops)
+{
+    static const char what[] = "a matrix to measure with";
+    const struct gemm gemm = square_of(timing, side);
+    const struct kernel_interface *interface = timing->engine->device->interface;
+    struct product product = {.engine = timing->engine,
+                              .interface = interface,
+                              .gemm = &gemm,
+                              .memory_bytes = timing->memory_bytes,
+                              .problem = timing->problem};
+    struct kernel_buffer buffers[3]; /* A, B and C */
+    const float *const contents[] = {gemm.a, gemm.b, NULL};
+    size_t count = 0;
+    bool good = true;
+    interface->product(timing->engine, &product.plan);
+    while (good && count < 3) {
+        good = interface->make(timing->engine, side * side * sizeof(float), contents[count], what,
+                               &buffers[count], timing->problem) == OPERATION_OK;
+        count += good;
+    }
+    product.b = buffers[1];
+    good = good && repeat_held(&product, buffers[0], buffers[2], ret_mflops);
+    for (size_t i = 0; i < count; i++) {
+        interface->drop_buffer(timing->engine, buffers[i]);
+    }
+    if (product.kernel != NULL) {
+        interface->drop_kernel(timing->engine, product.kernel);
+    }
+    return good;
+}
+
+bool product_measure(struct engine *engine, enum tensor_compute compute, uint64_t memory_bytes,
+                     struct product_figures *ret_figures, struct problem *ret_problem)
+{
+    struct timing timing = {.engine = engine,
+                            .most = side_most(memory_bytes),
+                            .memory_bytes = memory_bytes,
+                            .compute = compute,
+                            .problem = ret_problem};
+    struct product_figures figures = {.mflops = 0};
+    uint64_t side = 0;
     /* The first product also makes the code. */
     if (!is_exact(engine, compute, memory_bytes, ret_problem) ||
         (compute != TENSOR_FP32 && !is_near(engine, compute, memory_bytes, ret_problem))) {
         return false;
     }
-    float *values = calloc(3 * most * most, sizeof *values);
-    if (values == NULL) {
+    timing.values = calloc(3 * timing.most * timing.most, sizeof *timing.values);
+    if (timing.values == NULL) {
         problem_set(ret_problem, "no memory to measure with");
         return false;
     }
-    fill(values, 2 * most * most, 7);
-    const bool good =
-        time_products(engine, values, most, compute, memory_bytes, ret_mflops, ret_problem);
-    free(values);
+    fill(timing.values, 2 * timing.most * timing.most, 7);
+    const bool good = time_products(&timing, &figures.mflops, &side) &&
+                      time_held(&timing, side, &figures.held_mflops);
+    free(timing.values);
+    if (good) {
+        /* The second kind does less than the first, so a lower figure is other load. */
+        figures.held_mflops =
+            figures.held_mflops > figures.mflops ? figures.held_mflops : figures.mflops;
+        *ret_figures = figures;
+    }
     return good;
 }

@@ -35,10 +35,15 @@ enum operation_status product_run(struct engine *engine, const struct gemm *gemm
 #define PRODUCT_TF32_TOLERANCE 0x1p-9F
 #define PRODUCT_BF16_TOLERANCE 0x1p-6F
 
-/* Compares products of the device with those of plain C, and measures for a second at most, beside
- * the compiler's time. The figure is Mflop/s, with the copies to the device and back. Returns false
- * with the problem when the device computes no product, or a wrong one. */
+/* The figures say what products of one type reach, in Mflop/s. */
+struct product_figures {
+    int64_t mflops;      /* the factors are copied to the device and the result back */
+    int64_t held_mflops; /* the factors are in the device's memory, and the result stays there */
+};
+
+/* Compares products of the device with those of plain C, and measures within the two phases of
+ * measure.h. Returns false with the problem when the device computes no product, or a wrong one. */
 bool product_measure(struct engine *engine, enum tensor_compute compute, uint64_t memory_bytes,
-                     int64_t *ret_mflops, struct problem *ret_problem);
+                     struct product_figures *ret_figures, struct problem *ret_problem);
 
 #endif

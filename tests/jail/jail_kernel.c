@@ -262,6 +262,7 @@ START_TEST(a_device_is_measured_in_its_jail)
     ck_assert_str_eq(device->unusable, "");
     ck_assert(device->mflops > 0 && device->bandwidth_bytes > 0);
     ck_assert_msg(device->gemm_mflops > 0, "%s", device->no_gemm);
+    ck_assert(device->gemm_held_mflops > 0);
 
     (void)snprintf(device->name, sizeof device->name, "another");
     kernel_measure(&trial, device);

@@ -65,6 +65,81 @@ START_TEST(the_level_is_what_the_flags_say)
     ck_assert_str_eq(discover_level("aarch64", "fp asimd sve"), "sve");
     ck_assert_str_eq(discover_level("aarch64", "fp asimd"), "neon");
     ck_assert_str_eq(discover_level("riscv64", ""), "");
+    ck_assert_str_eq(discover_level("riscv64", "rv64imafdcv"), "rvv");
+}
+END_TEST
+
+/* Reads the text as /proc/cpuinfo of a machine of this kind. */
+static void read_text(const char *arch, const char *text)
+{
+    FILE *file = tmpfile();
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    rewind(file);
+    memset(&machine, 0, sizeof machine);
+    (void)snprintf(machine.arch, sizeof machine.arch, "%s", arch);
+    discover_cpuinfo(file, &machine);
+    (void)fclose(file);
+}
+
+static bool has_feature(const char *name)
+{
+    for (unsigned i = 0; discover_feature_name(i) != NULL; i++) {
+        if (strcmp(discover_feature_name(i), name) == 0) {
+            return (machine.features >> i & 1) != 0;
+        }
+    }
+    ck_abort_msg("no feature %s", name);
+}
+
+static unsigned feature_count(void)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < 32; i++) {
+        count += machine.features >> i & 1;
+    }
+    return count;
+}
+
+START_TEST(the_features_of_processors_are_read)
+{
+    read_text("x86_64", "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon 8480+\n"
+                        "flags\t\t: fpu sse2 avx2 fma avx512f avx512bw avx512dq avx512vl amx_bf16 "
+                        "amx_tile amx_int8\n");
+    ck_assert_str_eq(machine.vendor, "intel");
+    ck_assert_str_eq(machine.model, "Xeon 8480+");
+    ck_assert_str_eq(machine.level, "avx512");
+    ck_assert(has_feature("avx512") && has_feature("amx-tile"));
+    ck_assert(has_feature("amx-bf16") && has_feature("amx-int8"));
+    ck_assert_uint_eq(feature_count(), 4);
+
+    read_text("x86_64", "flags\t\t: fpu sse2 avx2 fma avx512f amx_int8\n");
+    ck_assert_uint_eq(feature_count(), 0); /* each lacks a part that it needs */
+
+    read_text("aarch64", "Features\t: fp asimd sve sve2 svebf16\nCPU implementer\t: 0x41\n");
+    ck_assert_str_eq(machine.level, "sve");
+    ck_assert(has_feature("sve") && has_feature("sve2"));
+    ck_assert_uint_eq(feature_count(), 2);
+    read_text("aarch64", "Features\t: fp asimd svebf16\n");
+    ck_assert_uint_eq(feature_count(), 0);
+
+    read_text("riscv64", "hart\t\t: 0\nisa\t\t: rv64imafdcv_zicbom_zvl128b\n");
+    ck_assert_str_eq(machine.level, "rvv");
+    ck_assert(has_feature("rvv"));
+    read_text("riscv64", "isa\t\t: rv64imafdc_svinval_zve32x\n");
+    ck_assert_str_eq(machine.level, "");
+    ck_assert_uint_eq(feature_count(), 0);
+}
+END_TEST
+
+/* Efficient cores may lack what the fast ones have, and a job may run on either. */
+START_TEST(a_feature_counts_when_every_processor_has_it)
+{
+    read_text("x86_64", "flags\t\t: amx_tile amx_int8\nprocessor\t: 1\n"
+                        "flags\t\t: amx_tile\n");
+    ck_assert(has_feature("amx-tile") && !has_feature("amx-int8"));
+    read_text("x86_64", "processor\t: 0\n");
+    ck_assert_uint_eq(feature_count(), 0);
 }
 END_TEST
 
@@ -174,6 +249,7 @@ END_TEST
 SUITE("provider machine", NULL, NULL, TEST(a_synthetic_machine_is_counted),
       TEST(a_large_machine_and_a_single_core_are_machines_too),
       TEST(this_machine_is_read_within_its_affinity), TEST(the_level_is_what_the_flags_say),
+      TEST(the_features_of_processors_are_read), TEST(a_feature_counts_when_every_processor_has_it),
       TEST(a_device_keeps_its_id), TEST(figures_keep_two_digits),
       TEST(a_busy_moment_moves_no_figure_and_a_better_one_does),
       TEST(a_profile_is_kept_per_model_and_measured_at_every_start))

@@ -164,6 +164,8 @@ START_TEST(a_device_with_all_that_there_is_has_room_for_its_programs)
     quick.gemm_mflops.value = 98000;
     machine_of(3, 16 * GIB);
     (void)snprintf(machine.vendor, sizeof machine.vendor, "example");
+    machine.features = discover_features(
+        "x86_64", "avx512f avx512bw avx512dq avx512vl amx_tile amx_bf16 amx_int8");
     machine.wasm =
         (struct wasm_engine){.path = "/usr/bin/node", .has_group = true, .is_known = true};
     machine.models = (struct model_engine){.name = "onnxruntime-1.30.0", .is_known = true};
@@ -175,6 +177,11 @@ START_TEST(a_device_with_all_that_there_is_has_room_for_its_programs)
     ck_assert_uint_eq(count_text("program", "p0"), 1);
     ck_assert_uint_eq(count_text("executor", "wasm"), 1);
     ck_assert_uint_eq(count_text("executor", "onnx"), 1);
+    ck_assert_uint_eq(count_text("feature", "avx512"), 1);
+    ck_assert_uint_eq(count_text("feature", "amx-tile"), 1);
+    ck_assert_uint_eq(count_text("feature", "amx-bf16"), 1);
+    ck_assert_uint_eq(count_text("feature", "amx-int8"), 1);
+    machine.features = 0;
     ck_assert_uint_le(offers.items[0].device.attribute_count, POLICY_ATTRIBUTES_MAX);
     machine.wasm = (struct wasm_engine){.is_known = false};
     machine.models = (struct model_engine){.is_known = false};
@@ -396,8 +403,19 @@ START_TEST(what_is_offered_can_be_asked_for)
     quick.gemm_mflops.value = 98000;
     machine_of(3, 16 * GIB);
     (void)snprintf(machine.vendor, sizeof machine.vendor, "example");
-    machine.kernel_devices[KERNEL_OPENCL] = (struct kernel_device_list){
-        .is_known = true, .count = 1, .items = {{.name = "x", .kind = "cpu", .has_fp64 = true}}};
+    machine.kernel_devices[KERNEL_OPENCL] =
+        (struct kernel_device_list){.is_known = true,
+                                    .count = 1,
+                                    .items = {{.name = "x",
+                                               .kind = "cpu",
+                                               .has_fp64 = true,
+                                               .gemm_mflops = 50000,
+                                               .gemm_held_mflops = 90000,
+                                               .tf32_mflops = 60000,
+                                               .tf32_held_mflops = 400000,
+                                               .bf16_mflops = 70000,
+                                               .bf16_held_mflops = 800000}}};
+    machine.features = discover_features("aarch64", "asimd sve");
     machine.plugins = (struct plugin_list){
         .is_known = true,
         .count = 1,
@@ -417,6 +435,7 @@ START_TEST(what_is_offered_can_be_asked_for)
     ck_assert_msg(policy_offers(&config, &machine, &quick, &jailed, &account, &offers, &problem),
                   "%s", problem.text);
     machine.models = (struct model_engine){.is_known = false};
+    machine.features = 0;
     bool had[64] = {false};
     ck_assert_uint_le(count, sizeof had);
     for (size_t i = 0; i < offers.count; i++) {
@@ -439,6 +458,12 @@ START_TEST(what_is_offered_can_be_asked_for)
     }
     ck_assert_int_eq(attribute("fp32")->number, INT64_C(98000000000));
     ck_assert_int_eq(attribute("fp64")->number, profile.mflops.value * 1000000);
+    ck_assert_str_eq(attribute("feature")->text, "sve");
+    /* Rates with the copies to the device and back, and without them. */
+    ck_assert_int_eq(fact(&offers.items[1], "gemm_fp32")->number, 50000);
+    ck_assert_int_eq(fact(&offers.items[1], "gemm_fp32_held")->number, 90000);
+    ck_assert_int_eq(fact(&offers.items[1], "bf16")->number, INT64_C(70000000000));
+    ck_assert_int_eq(fact(&offers.items[1], "bf16_held")->number, INT64_C(800000000000));
     ck_assert_int_eq(fact(&offers.items[2], "bf16")->number, INT64_C(989400000000000));
     ck_assert_int_eq(fact(&offers.items[2], "fp64")->number, INT64_C(66900000000000));
 }

@@ -1,0 +1,12 @@
+/* provider/device/describe.h says of an offered device what jobs may ask for: its attributes. */
+#ifndef BOURSE_PROVIDER_DEVICE_DESCRIBE_H
+#define BOURSE_PROVIDER_DEVICE_DESCRIBE_H
+
+#include "provider/policy.h"
+
+/* Adds all attributes of the device. The offer has its share of the machine and no attribute yet. A
+ * fact that is not known becomes no attribute. */
+void describe_offer(struct offer *offer, const struct config *config, const struct machine *machine,
+                    const struct profile *profile, const struct isolation *isolation);
+
+#endif

@@ -581,7 +581,8 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
     good = good && agent_open_session(&agent, ret_problem) &&
            agent_open_blobs(&agent, ret_problem) && agent_open_lanes(&agent, ret_problem) &&
            agent_open_challenger(&agent, ret_problem) && agent_open_owner(&agent, ret_problem) &&
-           agent_open_idle(&agent, ret_problem) && agent_open_gpus(&agent, ret_problem);
+           agent_open_idle(&agent, clock_monotonic_ns(), ret_problem) &&
+           agent_open_gpus(&agent, ret_problem);
     if (good) {
         loop(&agent);
         notify_stopping();

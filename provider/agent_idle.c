@@ -16,10 +16,9 @@
 
 #define HELD_TOLD_NS (10 * NS_PER_S) /* between two posts because of inputs that devices had */
 
-bool agent_open_idle(struct agent *agent, struct problem *problem)
+bool agent_open_idle(struct agent *agent, int64_t now_ns, struct problem *problem)
 {
     const struct config *config = agent->setup->config;
-    const int64_t now_ns = clock_monotonic_ns();
     char sees[IDLE_SEES_SIZE];
     if (!config->idle.is_set) {
         return true;

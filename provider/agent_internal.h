@@ -100,7 +100,7 @@ bool agent_open_lanes(struct agent *agent, struct problem *problem);
 bool agent_open_challenger(struct agent *agent, struct problem *problem);
 bool agent_open_owner(struct agent *agent, struct problem *problem);
 /* These two are in agent_idle.c. */
-bool agent_open_idle(struct agent *agent, struct problem *problem);
+bool agent_open_idle(struct agent *agent, int64_t now_ns, struct problem *problem);
 bool agent_open_gpus(struct agent *agent, struct problem *problem);
 /* Offers nothing while the disk is full or the month's bytes of the network are used up. Call it
  * once a second. */

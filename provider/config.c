@@ -9,6 +9,7 @@
 #include "runtime/files.h"
 #include "runtime/market.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,50 @@ enum { CATALOGUE_IDS_MAX = 256, POWER_MOST_W = 1000000 };
 #define DAILY_LEAST_MS INT64_C(60000)    /* no lease is shorter than a minute */
 #define MINIMUM_RUN_MS INT64_C(300000)
 #define MINIMUM_RUN_MOST_MS INT64_C(604800000) /* a week, likewise */
+
+/* ---------------------------------------------------------------- keys */
+
+/* docs/provider.md and the manual page name the same keys. */
+static const char *const file_keys[] = {
+    "market",  "name",      "region",   "price",         "slots",      "memory",
+    "disk",    "processes", "term",     "interruptible", "to",         "hours",
+    "daily",   "power_w",   "programs", "utc_offset",    "wasm",       "onnx",
+    "visible", "user",      "cache",    "image_files",   "image_size", "spool",
+    "idle",    "gpu",       "network",  "devices",       NULL};
+static const char *const device_keys[] = {
+    "name",          "price",  "slots", "memory",        "disk",         "processes", "term",
+    "interruptible", "to",     "hours", "daily",         "power_w",      "simulate",  "opencl",
+    "cuda",          "plugin", "nodes", "device_memory", "device_cache", NULL};
+static const char *const idle_keys[] = {"after",       "input",     "load",  "sessions",
+                                        "programs",    "battery",   "power", "power_for",
+                                        "temperature", "give_back", "root",  NULL};
+static const char *const gpu_keys[] = {"programs", "temperature", "power", "power_for",
+                                       "after",    "give_back",   NULL};
+static const char *const network_keys[] = {"rate", "month", NULL};
+static const char *const spot_keys[] = {"notice", "minimum_run", NULL};
+static const char *const wasm_keys[] = {"engine", "wasmtime", NULL};
+static const char *const onnx_keys[] = {"library", NULL};
+
+const char *const *config_keys(enum config_map which)
+{
+    static const char *const *const lists[CONFIG_MAPS] = {
+        [CONFIG_MAP_FILE] = file_keys,       [CONFIG_MAP_DEVICE] = device_keys,
+        [CONFIG_MAP_IDLE] = idle_keys,       [CONFIG_MAP_GPU] = gpu_keys,
+        [CONFIG_MAP_NETWORK] = network_keys, [CONFIG_MAP_SPOT] = spot_keys,
+        [CONFIG_MAP_WASM] = wasm_keys,       [CONFIG_MAP_ONNX] = onnx_keys};
+    return lists[which];
+}
+
+void config_known_keys(struct yaml_value map, enum config_map which)
+{
+    const char *const *keys = config_keys(which);
+    size_t count = 0;
+    while (keys[count] != NULL) {
+        count++;
+    }
+    yaml_known_keys(map, keys, count);
+}
+
 const char *config_word(struct yaml_value value, size_t most_bytes, const char *fallback)
 {
     const char *word = yaml_text(value, most_bytes, fallback);
@@ -76,7 +121,6 @@ static int64_t read_term_ms(struct yaml_value value, int64_t fallback)
 /* Reads a map of two times, which are both optional, or false. */
 static struct config_spot read_spot(struct yaml_value value, struct config_spot fallback)
 {
-    static const char *const keys[] = {"notice", "minimum_run"};
     if (!yaml_present(value)) {
         return fallback;
     }
@@ -86,7 +130,7 @@ static struct config_spot read_spot(struct yaml_value value, struct config_spot 
         }
         return (struct config_spot){.is_interruptible = false};
     }
-    yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
+    config_known_keys(value, CONFIG_MAP_SPOT);
     return (struct config_spot){
         .is_interruptible = true,
         .notice_ms = yaml_duration_ms(yaml_key(value, "notice"), 0, NOTICE_MOST_MS, NOTICE_MS),
@@ -363,12 +407,8 @@ static void read_plugin(const struct config *config, struct yaml_value item,
 
 static void read_device(struct config *config, struct yaml_value item, int32_t offset_min)
 {
-    static const char *const keys[] = {
-        "name",   "price", "slots",   "memory",       "disk",          "processes", "term",
-        "to",     "hours", "daily",   "simulate",     "interruptible", "opencl",    "cuda",
-        "plugin", "nodes", "power_w", "device_cache", "device_memory"};
     struct config_device *device = &config->devices[config->device_count];
-    yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
+    config_known_keys(item, CONFIG_MAP_DEVICE);
     read_plugin(config, item, &device->plugin);
     enum kernel_api api;
     const bool is_for_kernels = yaml_present(find_kernel_device(item, &api));
@@ -443,16 +483,11 @@ static void market_in_folder(char *path, size_t capacity)
 
 static void read_keys(struct config *config, struct yaml_value root, const char *base)
 {
-    static const char *const keys[] = {
-        "market",        "name",  "region",   "price",   "slots",       "memory",     "disk",
-        "processes",     "term",  "programs", "visible", "image_files", "image_size", "user",
-        "cache",         "spool", "devices",  "to",      "hours",       "daily",      "utc_offset",
-        "interruptible", "idle",  "gpu",      "wasm",    "power_w",     "network",    "onnx"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* on failure the default stays */
 
-    yaml_known_keys(root, keys, sizeof keys / sizeof keys[0]);
+    config_known_keys(root, CONFIG_MAP_FILE);
     read_path(yaml_key(root, "market"), base, MARKET_FILE, config->market, sizeof config->market);
     market_in_folder(config->market, sizeof config->market);
     read_path(yaml_key(root, "spool"), base, "spool", config->spool, sizeof config->spool);

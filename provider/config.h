@@ -168,6 +168,21 @@ struct config {
     size_t device_count;
 };
 
+/* Each kind of map in the config has keys of its own. */
+enum config_map {
+    CONFIG_MAP_FILE, /* the whole file */
+    CONFIG_MAP_DEVICE,
+    CONFIG_MAP_IDLE,
+    CONFIG_MAP_GPU,
+    CONFIG_MAP_NETWORK,
+    CONFIG_MAP_SPOT, /* `interruptible` */
+    CONFIG_MAP_WASM,
+    CONFIG_MAP_ONNX,
+    CONFIG_MAPS,
+};
+/* Returns the keys that such a map may have; NULL ends the list. */
+const char *const *config_keys(enum config_map which);
+
 /* Reads `file`, or FOLDER/provider.yaml when `file` is NULL. A missing default file counts as
  * empty. Relative file names start from the config's folder. Returns false with "FILE:LINE: what"
  * as the problem. */

@@ -153,14 +153,11 @@ static void read_root(struct config *config, struct yaml_value value)
 
 void config_read_idle(struct config *config, struct yaml_value map)
 {
-    static const char *const keys[] = {"after",    "input",   "load",        "sessions",
-                                       "programs", "battery", "temperature", "give_back",
-                                       "root",     "power",   "power_for"};
     struct idle_terms *terms = &config->idle;
     if (!yaml_present(map) || !yaml_is_map(map, KEYS_MOST)) {
         return;
     }
-    yaml_known_keys(map, keys, sizeof keys / sizeof keys[0]);
+    config_known_keys(map, CONFIG_MAP_IDLE);
     const struct yaml_value heat = yaml_key(map, "temperature");
     terms->is_set = true;
     terms->after_ns = NS_PER_MS * yaml_duration_ms(yaml_key(map, "after"), AFTER_LEAST_MS,
@@ -181,15 +178,13 @@ void config_read_idle(struct config *config, struct yaml_value map)
 
 void config_read_gpu(struct config *config, struct yaml_value map)
 {
-    static const char *const keys[] = {"programs", "temperature", "power",
-                                       "after",    "give_back",   "power_for"};
     static const char *const programs[] = {
         [GPU_PROGRAMS_COMPUTE] = "compute", [GPU_PROGRAMS_ANY] = "any", [GPU_PROGRAMS_RUN] = "run"};
     struct gpu_terms *terms = &config->gpu;
     if (!yaml_present(map) || !yaml_is_map(map, KEYS_MOST)) {
         return;
     }
-    yaml_known_keys(map, keys, sizeof keys / sizeof keys[0]);
+    config_known_keys(map, CONFIG_MAP_GPU);
     const struct yaml_value heat = yaml_key(map, "temperature");
     terms->is_set = true;
     terms->programs = (enum gpu_programs)yaml_choice(yaml_key(map, "programs"), programs, 3,
@@ -221,11 +216,10 @@ static int64_t read_limit(struct yaml_value value, enum units_kind kind, const c
 
 void config_read_network(struct config *config, struct yaml_value map)
 {
-    static const char *const keys[] = {"rate", "month"};
     if (!yaml_present(map) || !yaml_is_map(map, KEYS_MOST)) {
         return;
     }
-    yaml_known_keys(map, keys, sizeof keys / sizeof keys[0]);
+    config_known_keys(map, CONFIG_MAP_NETWORK);
     config->network = (struct network_terms){
         .rate_bytes = read_limit(yaml_key(map, "rate"), UNITS_BANDWIDTH, "a rate as in 10MB/s"),
         .month_bytes = read_limit(yaml_key(map, "month"), UNITS_BYTES, "a size as in 50GiB")};

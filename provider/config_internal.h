@@ -9,6 +9,9 @@
 /* Reads a text that the market takes as a word about a device. */
 const char *config_word(struct yaml_value value, size_t most_bytes, const char *fallback);
 
+/* Refuses a key that this kind of map does not have. */
+void config_known_keys(struct yaml_value map, enum config_map which);
+
 /* config_idle.c reads `idle`, `gpu` and `network`. */
 void config_read_idle(struct config *config, struct yaml_value map);
 void config_read_gpu(struct config *config, struct yaml_value map);

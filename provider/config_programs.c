@@ -326,7 +326,6 @@ static void read_library(struct config *config, struct yaml_value library)
 
 void config_read_wasm(struct config *config, struct yaml_value value)
 {
-    static const char *const keys[] = {"engine", "wasmtime"};
     config->has_wasm = true;
     config->wasm_is_library = false;
     if (!yaml_present(value)) {
@@ -341,7 +340,7 @@ void config_read_wasm(struct config *config, struct yaml_value value)
         }
         return;
     }
-    yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
+    config_known_keys(value, CONFIG_MAP_WASM);
     struct yaml_value library = yaml_key(value, "wasmtime");
     if (!yaml_present(library)) {
         read_engine(config, yaml_required(value, "engine"));
@@ -381,7 +380,6 @@ static void find_runtime(struct config *config)
 
 void config_read_onnx(struct config *config, struct yaml_value value)
 {
-    static const char *const keys[] = {"library"};
     config->has_onnx = true;
     if (!yaml_present(value)) {
         find_runtime(config);
@@ -395,7 +393,7 @@ void config_read_onnx(struct config *config, struct yaml_value value)
         }
         return;
     }
-    yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
+    config_known_keys(value, CONFIG_MAP_ONNX);
     struct yaml_value library = yaml_required(value, "library");
     const char *path = config_word(library, sizeof config->onnx_library - 1, "");
     if (strcmp(path, "none") == 0) {

@@ -99,6 +99,11 @@ enum idle_order idle_watch_look(struct idle_watch *watch, int64_t now_ns)
     look(watch, now_ns);
     const enum idle_order order = idle_rule_see(&watch->rule, now_ns, &watch->last);
     watch->due_ns = now_ns + pause_ns(watch, order);
+    /* The work goes on as soon as the machine counts as idle. */
+    const int64_t idle_ns = idle_rule_idle_ns(&watch->rule);
+    if (order != IDLE_WORK && idle_ns > now_ns && idle_ns < watch->due_ns) {
+        watch->due_ns = idle_ns;
+    }
     return order;
 }
 

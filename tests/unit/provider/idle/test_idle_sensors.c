@@ -508,6 +508,8 @@ START_TEST(a_watch_rests_without_work_and_looks_when_work_comes)
     ck_assert_ptr_nonnull(watch);
     ck_assert_int_eq(idle_watch_look(watch, 0), IDLE_HOLD);
     ck_assert_int_eq(idle_watch_due_ns(watch), 2 * IDLE_LOOK_NS);
+    ck_assert_int_eq(idle_watch_look(watch, 2 * IDLE_LOOK_NS), IDLE_HOLD);
+    ck_assert_int_eq(idle_watch_due_ns(watch), NS); /* the machine counts as idle then */
     ck_assert_int_eq(idle_watch_look(watch, NS), IDLE_WORK);
     ck_assert_int_eq(idle_watch_due_ns(watch), NS + IDLE_LOOK_NS);
     idle_watch_has_work(watch, NS, false);

@@ -170,7 +170,7 @@ if(PJRT_INCLUDE)
   target_compile_definitions(test_pjrt_header PRIVATE BOURSE_PJRT_HEADER)
 endif()
 
-foreach(name test_ort test_onnx_serve)
+foreach(name test_ort test_ort_provider test_onnx_serve)
   add_dependencies(${name} fake-onnxruntime)
   target_compile_definitions(${name} PRIVATE BOURSE_FAKE_ONNXRUNTIME="$<TARGET_FILE:fake-onnxruntime>")
 endforeach()

@@ -38,9 +38,10 @@ static const char *const file_keys[] = {
     "visible", "user",      "cache",    "image_files",   "image_size", "spool",
     "idle",    "gpu",       "network",  "devices",       NULL};
 static const char *const device_keys[] = {
-    "name",          "price",  "slots", "memory",        "disk",         "processes", "term",
-    "interruptible", "to",     "hours", "daily",         "power_w",      "simulate",  "opencl",
-    "cuda",          "plugin", "nodes", "device_memory", "device_cache", NULL};
+    "name",         "price",         "slots",   "memory",  "disk",        "processes",
+    "term",         "interruptible", "to",      "hours",   "daily",       "power_w",
+    "simulate",     "opencl",        "cuda",    "plugin",  "nodes",       "device_memory",
+    "device_cache", "onnx",          "library", "options", "environment", NULL};
 static const char *const idle_keys[] = {"after",       "input",     "load",  "sessions",
                                         "programs",    "battery",   "power", "power_for",
                                         "temperature", "give_back", "root",  NULL};
@@ -358,31 +359,34 @@ static bool is_straight(const char *path)
            (length < 3 || strcmp(path + length - 3, "/..") != 0);
 }
 
-static void read_nodes(struct yaml_value list, struct plugin_program *plugin)
+size_t config_read_nodes(struct yaml_value list, char ret_nodes[][PLUGIN_NODE_SIZE])
 {
+    size_t count = 0;
     if (!yaml_present(list) || !yaml_is_list(list, PLUGIN_NODES_MAX)) {
-        return;
+        return 0;
     }
     for (size_t i = 0; i < yaml_count(list); i++) {
         const char *node = config_word(yaml_item(list, i), PLUGIN_NODE_SIZE - 1, "");
         if (strncmp(node, "/dev/", 5) != 0 || !is_straight(node)) {
             yaml_refuse(yaml_item(list, i), "a node is a device file, as in /dev/accel0");
         }
-        (void)snprintf(plugin->nodes[plugin->node_count++], PLUGIN_NODE_SIZE, "%s", node);
+        (void)snprintf(ret_nodes[count++], PLUGIN_NODE_SIZE, "%s", node);
     }
+    return count;
 }
 
 static void read_plugin(const struct config *config, struct yaml_value item,
                         struct plugin_program *ret_plugin)
 {
-    static const char *const others[] = {"simulate", "opencl", "cuda"};
+    static const char *const others[] = {"simulate", "opencl", "cuda", "onnx"};
     struct yaml_value value = yaml_key(item, "plugin");
     struct yaml_value nodes = yaml_key(item, "nodes");
     size_t count = 0;
     *ret_plugin = (struct plugin_program){.node_count = 0};
     if (!yaml_present(value)) {
-        if (yaml_present(nodes)) {
-            yaml_refuse(nodes, "nodes are the device files of a plug-in: name it with `plugin`");
+        if (yaml_present(nodes) && !yaml_present(yaml_key(item, "onnx"))) {
+            yaml_refuse(nodes, "nodes are the device files of a plug-in or of a provider of ONNX "
+                               "Runtime: name it with `plugin` or `onnx`");
         }
         return;
     }
@@ -402,7 +406,7 @@ static void read_plugin(const struct config *config, struct yaml_value item,
         yaml_refuse(value, "a plug-in is named by its whole path, as in /opt/fpga/plugin");
     }
     (void)snprintf(ret_plugin->path, sizeof ret_plugin->path, "%s", path);
-    read_nodes(nodes, ret_plugin);
+    ret_plugin->node_count = config_read_nodes(nodes, ret_plugin->nodes);
 }
 
 static void read_device(struct config *config, struct yaml_value item, int32_t offset_min)
@@ -410,6 +414,7 @@ static void read_device(struct config *config, struct yaml_value item, int32_t o
     struct config_device *device = &config->devices[config->device_count];
     config_known_keys(item, CONFIG_MAP_DEVICE);
     read_plugin(config, item, &device->plugin);
+    config_read_provider(config, item, &device->provider);
     enum kernel_api api;
     const bool is_for_kernels = yaml_present(find_kernel_device(item, &api));
     config_read_share(yaml_key(item, "device_memory"), is_for_kernels, &device->kernel_memory);

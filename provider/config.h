@@ -42,6 +42,10 @@
  *                                                 default a quarter of the memory for buffers
  *       - {plugin: /opt/x/plugin, name: x}        a device that the owner's program reaches, with
  *                                                 the device files of `nodes`; it owns cores, too
+ *       - {onnx: WebGPU, name: w}                 ONNX models by that execution provider of ONNX
+ *                                                 Runtime, or of the plug-in `library`; may also
+ *                                                 have nodes, options: {KEY: VALUE} for the
+ *                                                 provider, and environment: {NAME: VALUE}
  *
  * Unknown keys are refused with their line. Reading the file touches no device;
  * provider/device/discover.h finds out what the machine has. */
@@ -52,6 +56,7 @@
 #include "base/requirement.h"
 #include "formats/kernel/kernel_op.h"
 #include "planner/cost/catalogue.h"
+#include "provider/device/model_device.h"
 #include "provider/device/plugin_device.h"
 #include "provider/session/agent_session.h"
 #include "provider/session/gpu_rule.h"
@@ -108,6 +113,7 @@ struct config_device {
     uint64_t held_bytes;               /* inputs that such a device holds, all slots together */
     struct config_share kernel_memory; /* of that device */
     struct plugin_program plugin;      /* the owner's program for the device; path "": none */
+    struct model_provider provider;    /* what computes ONNX models on the device; name "": none */
     char name[ATTRIBUTE_TEXT_SIZE];
     int64_t price_micro;
     uint32_t slots;

@@ -28,6 +28,11 @@ void config_read_visible(struct config *config, struct yaml_value list);
 void config_read_wasm(struct config *config, struct yaml_value value);
 /* Reads `onnx`. Without the key, $BOURSE_ONNXRUNTIME or an installed library is taken. */
 void config_read_onnx(struct config *config, struct yaml_value value);
+/* Reads `onnx` of an entry of `devices`, with the keys that go with it. */
+void config_read_provider(struct config *config, struct yaml_value item,
+                          struct model_provider *ret_provider);
+/* Reads the device files of `nodes`. Returns how many there are. */
+size_t config_read_nodes(struct yaml_value list, char ret_nodes[][PLUGIN_NODE_SIZE]);
 /* Makes the offered programs visible. `value` is what a refusal names. */
 void config_show_programs(struct config *config, struct yaml_value value);
 

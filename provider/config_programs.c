@@ -51,6 +51,10 @@ static const char *const RUNTIME_PLACES[] = {
     "/opt/onnxruntime/lib/libonnxruntime.so.1",
 };
 
+/* An execution provider's options and variables are so many at most. */
+enum { CONFIG_SETTINGS_MAX = 16 };
+#define PROVIDER_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
 static bool executable_file(const char *path)
 {
     struct stat facts;
@@ -405,6 +409,105 @@ void config_read_onnx(struct config *config, struct yaml_value value)
         yaml_refuse(library,
                     "\"%s\" is no file with an absolute path, as ONNX Runtime's library is", path);
     }
+}
+
+/* ---------------------------------------------------------------- providers of ONNX Runtime */
+
+/* Appends one line for bourse-onnx. */
+static void add_setting(struct model_provider *provider, struct yaml_value value, const char *word,
+                        const char *name, const char *text)
+{
+    const size_t used = strlen(provider->settings);
+    const int written = snprintf(provider->settings + used, sizeof provider->settings - used,
+                                 "%s %s%s%s\n", word, name, name[0] != '\0' ? "=" : "", text);
+    if (written < 0 || used + (size_t)written >= sizeof provider->settings) {
+        provider->settings[used] = '\0';
+        yaml_refuse(value, "the settings of the provider are longer than %d bytes",
+                    MODEL_SETTINGS_SIZE - 1);
+    }
+}
+
+static bool is_setting_name(const char *name)
+{
+    return name[0] != '\0' && strchr(name, '=') == NULL && text_is_plain(name, strlen(name));
+}
+
+static void read_settings(struct model_provider *provider, struct yaml_value map, const char *word)
+{
+    if (!yaml_present(map) || !yaml_is_map(map, CONFIG_SETTINGS_MAX)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(map); i++) {
+        struct yaml_value item = yaml_entry(map, i);
+        const char *name = yaml_entry_key(map, i);
+        if (!is_setting_name(name)) {
+            yaml_refuse(item, "a name is printable, without \"=\"");
+        } else {
+            add_setting(provider, item, word, name,
+                        config_word(item, sizeof provider->settings - 1, ""));
+        }
+    }
+}
+
+static void read_provider_library(struct config *config, struct model_provider *provider,
+                                  struct yaml_value library)
+{
+    const char *path = config_word(library, CONFIG_VISIBLE_SIZE - 1, "");
+    if (is_library(path)) {
+        add_setting(provider, library, "library", "", path);
+        show_program(config, path, library);
+    } else {
+        yaml_refuse(library,
+                    "\"%s\" is no file below /usr or /opt, where a provider's library must be",
+                    path);
+    }
+}
+
+void config_read_provider(struct config *config, struct yaml_value item,
+                          struct model_provider *ret_provider)
+{
+    static const char *const others[] = {"simulate", "opencl", "cuda"};
+    static const char *const needs[] = {"library", "options", "environment"};
+    struct yaml_value value = yaml_key(item, "onnx");
+    size_t count = 0;
+    *ret_provider = (struct model_provider){.node_count = 0};
+    for (size_t i = 0; !yaml_present(value) && i < sizeof needs / sizeof needs[0]; i++) {
+        if (yaml_present(yaml_key(item, needs[i]))) {
+            yaml_refuse(yaml_key(item, needs[i]),
+                        "goes with a provider of ONNX Runtime: name it with `onnx`");
+        }
+    }
+    if (!yaml_present(value)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (yaml_present(yaml_key(item, others[i]))) {
+            yaml_refuse(value, "does not go with %s: a device is reached in one way", others[i]);
+        }
+    }
+    for (size_t i = 0; i < config->device_count; i++) {
+        count += config->devices[i].provider.name[0] != '\0';
+    }
+    if (count == MODEL_DEVICES_MAX) {
+        yaml_refuse(value, "more than %d devices with a provider of ONNX Runtime",
+                    MODEL_DEVICES_MAX);
+    }
+    const char *name = config_word(value, sizeof ret_provider->name - 1, "");
+    if (name[0] == '\0' || strspn(name, PROVIDER_LETTERS) != strlen(name)) {
+        yaml_refuse(value, "an execution provider's name is of letters and digits, as in WebGPU");
+    }
+    if (strcmp(model_device_kind(name), "cpu") == 0 && !yaml_present(yaml_key(item, "library"))) {
+        yaml_refuse(value, "processor cores compute models without an entry of their own");
+    }
+    (void)snprintf(ret_provider->name, sizeof ret_provider->name, "%s", name);
+    add_setting(ret_provider, value, "provider", "", name);
+    if (yaml_present(yaml_key(item, "library"))) {
+        read_provider_library(config, ret_provider, yaml_key(item, "library"));
+    }
+    read_settings(ret_provider, yaml_key(item, "options"), "option");
+    read_settings(ret_provider, yaml_key(item, "environment"), "environment");
+    ret_provider->names_nodes = yaml_present(yaml_key(item, "nodes"));
+    ret_provider->node_count = config_read_nodes(yaml_key(item, "nodes"), ret_provider->nodes);
 }
 
 const struct config_program *config_program(const struct config *config, const char *name)

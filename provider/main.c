@@ -6,6 +6,7 @@
 #include "provider/command/command.h"
 #include "provider/command/help.h"
 #include "provider/control_request.h"
+#include "provider/executors/model_devices.h"
 #include "provider/executors/onnx.h"
 #include "provider/executors/plugins.h"
 #include "provider/executors/wasm.h"
@@ -259,6 +260,7 @@ static int run(const struct options *options)
     plugins_warn(&setup.machine);
     wasm_say(&setup.machine.wasm, setup.config.names_wasm);
     onnx_say(&setup.machine.models, setup.config.names_onnx);
+    model_devices_say(&setup.machine);
     warn_of_figure("gflops (in millions)", &setup.profile.mflops);
     warn_of_figure("bandwidth", &setup.profile.bandwidth_bytes);
     warn_of_figure("gemm_fp32", &setup.profile.gemm_mflops);

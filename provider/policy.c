@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "formats/units.h"
+#include "provider/device/attached.h"
 #include "provider/device/describe.h"
 
 #include <assert.h>
@@ -12,61 +13,6 @@
 #define MEMORY_LEAST (64 * MIB) /* less runs nothing of use */
 /* Inputs that stay take at most such a part of the memory for buffers. */
 enum { HELD_SHARE = 4 };
-
-/* ---------------------------------------------------------------- attached devices */
-
-enum found { FOUND, LEFT_OUT, UNKNOWN };
-
-/* Finds the device of an entry with a plug-in; other entries have none. Before the plug-ins were
- * asked, every entry counts. */
-static enum found find_plugin(const struct config_device *device, const struct machine *machine,
-                              const struct plugin_device **ret_plugin, struct problem *problem)
-{
-    *ret_plugin = NULL;
-    if (device->plugin.path[0] == '\0' || !machine->plugins.is_known) {
-        return FOUND;
-    }
-    const struct plugin_device *plugin = plugin_device_find(&machine->plugins, device->name);
-    if (plugin == NULL || !plugin_program_equal(&plugin->program, &device->plugin)) {
-        problem_set(problem, "the plug-in of \"%s\" is asked at a start alone: restart the agent",
-                    device->name);
-        return UNKNOWN;
-    }
-    *ret_plugin = plugin;
-    return plugin->unusable[0] == '\0' ? FOUND : LEFT_OUT;
-}
-
-/* Finds the device for kernels of an entry; other entries have none. Before the machine was asked,
- * every entry counts. */
-static enum found find_kernel_device(const struct config_device *device,
-                                     const struct machine *machine,
-                                     const struct kernel_device **ret_device,
-                                     struct problem *problem)
-{
-    const struct kernel_device_list *list = &machine->kernel_devices[device->kernel_api];
-    *ret_device = NULL;
-    if (device->kernel[0] == '\0' || !list->is_known) {
-        return FOUND;
-    }
-    if (list->count == 0) {
-        return LEFT_OUT;
-    }
-    const struct kernel_device *found = kernel_device_find(list, device->kernel, problem);
-    if (found == NULL || found->unusable[0] != '\0') {
-        return found == NULL ? UNKNOWN : LEFT_OUT;
-    }
-    *ret_device = found;
-    return FOUND;
-}
-
-static bool is_left_out(const struct config_device *device, const struct machine *machine)
-{
-    const struct kernel_device *kernel_device;
-    const struct plugin_device *plugin;
-    struct problem problem;
-    return find_kernel_device(device, machine, &kernel_device, &problem) == LEFT_OUT ||
-           find_plugin(device, machine, &plugin, &problem) == LEFT_OUT;
-}
 
 /* ---------------------------------------------------------------- shares */
 
@@ -156,7 +102,7 @@ static bool share_cores(const struct config *config, const struct machine *machi
     uint64_t others = 0;
     for (size_t i = 0; i < config->device_count; i++) {
         const struct config_device *device = &config->devices[i];
-        const bool has_cores = device->simulates == NULL && !is_left_out(device, machine);
+        const bool has_cores = device->simulates == NULL && !attached_is_left_out(device, machine);
         others += has_cores ? device->slots : 0;
     }
     uint64_t wanted = others + (config->slots == 0 ? 1 : config->slots);
@@ -202,6 +148,9 @@ static void fill_offer(struct offer *offer, const struct config_device *device,
         const struct plugin_description *said = &offer->plugin->description;
         (void)snprintf(offer->device.instrument, sizeof offer->device.instrument, "%s.%.24s.%.24s",
                        said->kind, said->vendor, said->model);
+    }
+    if (offer->model_device != NULL) {
+        model_device_instrument(offer->model_device, offer->device.instrument);
     }
     (void)snprintf(offer->device.label, sizeof offer->device.label, "%s", device->name);
     offer->ask = (struct agent_ask){
@@ -255,22 +204,24 @@ static bool share_machine(const struct config *config, const struct machine *mac
     memset(ret_offers, 0, sizeof *ret_offers);
     uint64_t all_slots = first.slots;
     for (size_t i = 0; i < config->device_count; i++) {
-        all_slots += is_left_out(&config->devices[i], machine) ? 0 : config->devices[i].slots;
+        all_slots +=
+            attached_is_left_out(&config->devices[i], machine) ? 0 : config->devices[i].slots;
     }
     uint32_t core = 0;
     for (size_t i = 0; i < 1 + config->device_count; i++) {
         const struct config_device *device = i == 0 ? &first : &config->devices[i - 1];
         struct offer *offer = &ret_offers->items[ret_offers->count];
-        enum found found = find_kernel_device(device, machine, &offer->kernel_device, ret_problem);
-        if (found == FOUND) {
-            found = find_plugin(device, machine, &offer->plugin, ret_problem);
-        }
-        if (found == UNKNOWN) {
+        struct attached attached;
+        const enum attached_status found = attached_find(device, machine, &attached, ret_problem);
+        if (found == ATTACHED_UNKNOWN) {
             return false;
         }
-        if (found == LEFT_OUT) {
+        if (found == ATTACHED_LEFT_OUT) {
             continue;
         }
+        offer->kernel_device = attached.kernel;
+        offer->plugin = attached.plugin;
+        offer->model_device = attached.model;
         if (!is_offered_once(ret_offers, offer->kernel_device, device->name, ret_problem)) {
             return false;
         }

@@ -33,6 +33,8 @@ struct offer {
     const struct kernel_device *kernel_device; /* a device for kernels, the machine's; NULL: none */
     struct config_share kernel_memory;         /* what jobs may take of that device's memory */
     const struct plugin_device *plugin; /* a device with a plug-in, the machine's; NULL: none */
+    /* A device that computes models by a provider of ONNX Runtime, the machine's; NULL: none. */
+    const struct model_device *model_device;
 };
 
 /* There is one offer for each device: the config's first device, then its `devices`. */

@@ -106,7 +106,7 @@ static enum source source_of(const struct offer *offer, const char *name)
         {"label", SOURCE_CONFIG},        {"region", SOURCE_CONFIG},   {"program", SOURCE_CONFIG},
         {"simulated", SOURCE_CONFIG},    {"isolation", SOURCE_TRIAL}, {"executor", SOURCE_AGENT},
         {POLICY_MEASURED, SOURCE_AGENT}, {"terminal", SOURCE_AGENT},  {"api", SOURCE_AGENT},
-        {"challenge", SOURCE_AGENT},
+        {"challenge", SOURCE_AGENT},     {"engine", SOURCE_TRIAL},    {"backend", SOURCE_CONFIG},
     };
     static const struct {
         const char *name;
@@ -125,10 +125,16 @@ static enum source source_of(const struct offer *offer, const char *name)
         return SOURCE_CATALOGUE;
     }
     if (is_measured(offer, name)) {
-        return offer->kernel_device != NULL ? SOURCE_TRIED : SOURCE_MEASURED;
+        return offer->kernel_device != NULL || offer->model_device != NULL ? SOURCE_TRIED
+                                                                           : SOURCE_MEASURED;
     }
     if (offer->plugin != NULL && is_said(&offer->plugin->description, name)) {
         return SOURCE_PLUGIN;
+    }
+    if (offer->model_device != NULL &&
+        (strcmp(name, "kind") == 0 || strcmp(name, "instrument") == 0 ||
+         strcmp(name, "vendor") == 0)) {
+        return SOURCE_TRIAL;
     }
     for (size_t i = 0; i < sizeof here / sizeof here[0]; i++) {
         if (strcmp(here[i].name, name) == 0) {
@@ -238,7 +244,8 @@ static void print_offer(FILE *out, const struct setup *setup, const struct offer
     print_size(out, "disk", offer->disk_bytes);
     fprintf(out, "  %-12s what jobs may ask for, and where it is from\n", "attributes");
     print_attributes(out, offer, &setup->profile);
-    if (!is_simulated(offer) && offer->kernel_device == NULL && offer->plugin == NULL) {
+    if (!is_simulated(offer) && offer->kernel_device == NULL && offer->plugin == NULL &&
+        offer->model_device == NULL) {
         print_programs(out, &setup->config);
     }
 }
@@ -325,20 +332,42 @@ static void print_wasm(FILE *out, const struct wasm_engine *engine)
     }
 }
 
-static void print_models(FILE *out, const struct model_engine *engine)
+static void print_models(FILE *out, const struct machine *machine)
 {
+    const struct model_engine *engine = &machine->models;
     if (engine->unusable[0] == '\0') {
         fprintf(out, "  %-12s computed by %s%s%s\n", "ONNX models", engine->name,
                 engine->library[0] != '\0' ? ", of " : "", engine->library);
     } else {
         fprintf(out, "  %-12s not computed: %s\n", "ONNX models", engine->unusable);
     }
+    if (engine->providers[0] != '\0') {
+        fprintf(out, "  %-12s    the library also names %s\n", "", engine->providers);
+    }
+    for (size_t i = 0; i < machine->model_devices.count; i++) {
+        const struct model_device *device = &machine->model_devices.items[i];
+        const bool is_usable = device->unusable[0] == '\0';
+        fprintf(out, "  %-12s    %s: %s%s\n", "", device->name,
+                is_usable ? "computed by " : "not offered: ",
+                is_usable ? device->engine : device->unusable);
+    }
 }
 
-static json_t *models_json(const struct model_engine *engine)
+static json_t *models_json(const struct machine *machine)
 {
-    return json_pack("{s:s, s:s, s:s}", "library", engine->library, "engine", engine->name,
-                     "unusable", engine->unusable);
+    const struct model_engine *engine = &machine->models;
+    json_t *devices = json_array();
+    for (size_t i = 0; i < machine->model_devices.count; i++) {
+        const struct model_device *device = &machine->model_devices.items[i];
+        (void)json_array_append_new(
+            devices,
+            json_pack("{s:s, s:s, s:s, s:s, s:I, s:s}", "name", device->name, "provider",
+                      device->provider.name, "engine", device->engine, "kind", device->kind,
+                      "mflops", (json_int_t)device->mflops, "unusable", device->unusable));
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:o}", "library", engine->library, "engine",
+                     engine->name, "unusable", engine->unusable, "providers", engine->providers,
+                     "devices", devices);
 }
 
 static json_t *wasm_json(const struct wasm_engine *engine)
@@ -380,7 +409,7 @@ void report_text(FILE *out, const struct setup *setup, const struct offers *offe
     print_machine(out, &setup->machine);
     print_matrices(out, setup);
     print_wasm(out, &setup->machine.wasm);
-    print_models(out, &setup->machine.models);
+    print_models(out, &setup->machine);
     for (enum kernel_api api = 0; api < KERNEL_APIS; api++) {
         print_kernel_devices(out, &setup->machine.kernel_devices[api]);
     }
@@ -540,10 +569,9 @@ bool report_json(FILE *out, const struct setup *setup, const struct offers *offe
         "opencl", kernel_devices_json(&setup->machine.kernel_devices[KERNEL_OPENCL]), "cuda",
         kernel_devices_json(&setup->machine.kernel_devices[KERNEL_CUDA]), "plugins",
         plugins_json(&setup->machine.plugins), "wasm", wasm_json(&setup->machine.wasm), "onnx",
-        models_json(&setup->machine.models), "isolation", isolation_json(setup), "profile",
-        "mflops", (json_int_t)profile->mflops.value, "mflops_at_s",
-        (json_int_t)profile->mflops.at_s, "bandwidth_bytes",
-        (json_int_t)profile->bandwidth_bytes.value, "bandwidth_at_s",
+        models_json(&setup->machine), "isolation", isolation_json(setup), "profile", "mflops",
+        (json_int_t)profile->mflops.value, "mflops_at_s", (json_int_t)profile->mflops.at_s,
+        "bandwidth_bytes", (json_int_t)profile->bandwidth_bytes.value, "bandwidth_at_s",
         (json_int_t)profile->bandwidth_bytes.at_s, "gemm_fp32_mflops",
         (json_int_t)profile->gemm_mflops.value, "gemm_at_s", (json_int_t)profile->gemm_mflops.at_s,
         "gemm_engine", profile->engine);

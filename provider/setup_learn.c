@@ -1,5 +1,6 @@
 /* This file finds out at a start what this machine has and what runs on it. */
 #include "base/checked.h"
+#include "provider/executors/model_devices.h"
 #include "provider/executors/onnx.h"
 #include "provider/executors/plugins.h"
 #include "provider/executors/tensor.h"
@@ -72,8 +73,12 @@ static void learn_wasm(struct setup *setup)
 /* Tries what computes models, or notes why nothing does. */
 static void learn_models(struct setup *setup)
 {
-    const struct onnx_trial trial = {
-        .launcher = setup->launcher, .cgroups = setup->cgroups, .worker_path = setup->worker_path};
+    const char *visible[CONFIG_VISIBLE_MAX + 1];
+    config_visible(&setup->config, visible);
+    const struct onnx_trial trial = {.launcher = setup->launcher,
+                                     .cgroups = setup->cgroups,
+                                     .worker_path = setup->worker_path,
+                                     .visible = visible};
     const char *why = setup->isolation.level == 0   ? setup->isolation.refusal
                       : !setup->config.has_onnx     ? "the config says `onnx: false`"
                       : setup->onnx_path[0] == '\0' ? setup->no_onnx
@@ -86,6 +91,7 @@ static void learn_models(struct setup *setup)
     if (why[0] == '\0') {
         onnx_look(&trial, engine);
     }
+    model_devices_learn(&setup->config, &trial, &setup->machine);
 }
 
 static void learn_machine(struct setup *setup)
@@ -153,6 +159,15 @@ static bool print_wasm(const struct setup *setup, FILE *out, struct problem *ret
 static bool print_models(const struct setup *setup, FILE *out, struct problem *ret_problem)
 {
     const struct model_engine *engine = &setup->machine.models;
+    for (size_t i = 0; i < setup->machine.model_devices.count; i++) {
+        const struct model_device *device = &setup->machine.model_devices.items[i];
+        if (device->unusable[0] != '\0') {
+            problem_set(ret_problem, "the device \"%s\": %.400s", device->name, device->unusable);
+            return false;
+        }
+        fprintf(out, "the device \"%s\" computes ONNX models by %s\n", device->name,
+                device->engine);
+    }
     if (!setup->config.names_onnx) {
         return true;
     }
@@ -173,7 +188,8 @@ bool setup_check_trials(const struct setup_options *options, FILE *out, struct p
     char folder[] = "/tmp/bourse-check-XXXXXX";
     char file[CONFIG_PATH_SIZE + 32];
     if (!setup_config(options, &setup.config, &problem) ||
-        !(plugins_wanted(&setup.config) || setup.config.names_wasm || setup.config.names_onnx)) {
+        !(plugins_wanted(&setup.config) || setup.config.names_wasm || setup.config.names_onnx ||
+          model_devices_wanted(&setup.config))) {
         return true; /* setup_check has read it */
     }
     (void)snprintf(file, sizeof file, "%s/%s", setup.config.folder, MARKET_PROVIDER_CONFIG);

@@ -251,6 +251,34 @@ static void describe_plugin(struct offer *offer, const struct config *config,
         device->program.node_count == 0 ? isolation->level : 0;
 }
 
+/* Adds what the trial said of an execution provider of ONNX Runtime. */
+static void describe_model_device(struct offer *offer, const struct config *config,
+                                  const struct isolation *isolation)
+{
+    const struct model_device *device = offer->model_device;
+    const char *nodes[MODEL_NODES_MAX + 1];
+    char slug[MODEL_PROVIDER_SIZE];
+    model_device_slug(device->provider.name, slug);
+    model_provider_nodes(&device->provider, nodes);
+    next_attribute(offer, "simulated")->number = 0;
+    text_attribute(offer, "kind", device->kind);
+    text_attribute(offer, "instrument", offer->device.instrument);
+    text_attribute(offer, "vendor", device->vendor);
+    text_attribute(offer, "label", offer->device.label);
+    text_attribute(offer, "region", config->region);
+    text_attribute(offer, "executor", "onnx");
+    text_attribute(offer, "engine", device->engine);
+    text_attribute(offer, "api", "onnxruntime");
+    text_attribute(offer, "backend", slug);
+    number_attribute(offer, "memory", (int64_t)offer->memory_bytes);
+    number_attribute(offer, "disk", (int64_t)offer->disk_bytes);
+    number_attribute(offer, "folders", 1);
+    measured_attribute(offer, "gflops", device->mflops / 1000);
+    measured_attribute(offer, "fp32", operations(device->mflops));
+    /* A jail with device files is less than level 1. */
+    next_attribute(offer, "isolation")->number = nodes[0] == NULL ? isolation->level : 0;
+}
+
 void describe_offer(struct offer *offer, const struct config *config, const struct machine *machine,
                     const struct profile *profile, const struct isolation *isolation)
 {
@@ -259,6 +287,8 @@ void describe_offer(struct offer *offer, const struct config *config, const stru
         describe_kernel_device(offer, config, isolation);
     } else if (offer->plugin != NULL) {
         describe_plugin(offer, config, isolation);
+    } else if (offer->model_device != NULL) {
+        describe_model_device(offer, config, isolation);
     } else if (offer->simulates != NULL) {
         describe_simulated(offer, config, isolation);
     } else {

@@ -10,6 +10,7 @@
 #include "base/problem.h"
 #include "base/requirement.h"
 #include "provider/device/kernel_device.h"
+#include "provider/device/model_device.h"
 #include "provider/device/model_engine.h"
 #include "provider/device/plugin_device.h"
 #include "provider/device/wasm_engine.h"
@@ -38,9 +39,10 @@ struct machine {
     uint32_t cpus[DISCOVER_CPUS_MAX];     /* one processing unit per core, `cores` of them */
     /* One list for each interface; provider/kernels.h fills them, at a start. */
     struct kernel_device_list kernel_devices[KERNEL_APIS];
-    struct plugin_list plugins; /* likewise provider/executors/plugins.h */
-    struct wasm_engine wasm;    /* likewise provider/executors/wasm.h */
-    struct model_engine models; /* likewise provider/executors/onnx.h */
+    struct plugin_list plugins;             /* likewise provider/executors/plugins.h */
+    struct wasm_engine wasm;                /* likewise provider/executors/wasm.h */
+    struct model_engine models;             /* likewise provider/executors/onnx.h */
+    struct model_device_list model_devices; /* likewise provider/executors/model_devices.h */
 };
 
 /* Describes this machine, or the one that `synthetic` describes, such as "pack:2 core:4 pu:2" in

@@ -18,8 +18,9 @@ struct model_engine {
     char library[MODEL_ENGINE_PATH_SIZE]; /* ONNX Runtime's; "": none */
     char program[MODEL_ENGINE_PATH_SIZE]; /* the agent's copy of bourse-onnx */
     char name[MODEL_ENGINE_NAME_SIZE];    /* with its version, as in "onnxruntime-1.30.0" */
-    bool is_known;                        /* the engine was tried, or there is none to try */
-    char unusable[512];                   /* why no models run here; "": they do */
+    char providers[256]; /* those of the library beside its processor's, with a blank between */
+    bool is_known;       /* the engine was tried, or there is none to try */
+    char unusable[512];  /* why no models run here; "": they do */
 };
 
 /* Returns true when models run here in jails of this memory. */

@@ -77,6 +77,12 @@ struct jail_model {
     const char *path; /* absolute path of the installed bourse-onnx */
     /* Absolute path of ONNX Runtime's library, which only such jails see; NULL: there is none. */
     const char *library;
+    /* The text is what bourse-onnx reads of an execution provider of ONNX Runtime (model_device.h);
+     * NULL: processor cores compute. */
+    const char *settings;
+    /* The device files of the provider that there are, as in struct jail_kernel; used with
+     * settings. */
+    const char *const *nodes;
 };
 
 struct jail_spec {

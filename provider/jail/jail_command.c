@@ -173,9 +173,16 @@ static void add_plugin(struct jail_command *command, const struct jail_plugin *p
     }
 }
 
+/* Shows what the drivers of graphics processors read of the machine, too, when an execution
+ * provider computes. */
 static void add_model(struct jail_command *command, const struct jail_model *model)
 {
+    static const char *const drivers[] = {"/usr/share/vulkan", "/etc/vulkan", "/etc/OpenCL", NULL};
     ADD(command, "--ro-bind-try", "/sys/devices/system", "/sys/devices/system");
+    if (model->settings != NULL) {
+        add_shown(command, drivers);
+        add_nodes(command, model->nodes);
+    }
     if (model->library != NULL) {
         ADD(command, "--ro-bind", model->library, ONNX_LIBRARY);
     }
@@ -211,8 +218,12 @@ static void add_folders(struct jail_command *command, const struct jail_spec *sp
             target);
     }
     if (spec->plugin != NULL) {
-        ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_PLUGIN),
+        ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_OWNER),
             PLUGIN_PROGRAM);
+    }
+    if (spec->model != NULL && spec->model->settings != NULL) {
+        ADD(command, "--perms", "0444", "--ro-bind-data", text(command, "%d", 3 + COMMAND_OWNER),
+            ONNX_SETTINGS);
     }
     /* bwrap's own tmpfs is writable without a size limit, so it becomes read-only. */
     ADD(command, "--remount-ro", "/dev", "--remount-ro", "/");
@@ -269,9 +280,16 @@ static bool make_files(struct jail_command *command, const struct jail_spec *spe
         }
     }
     if (spec->plugin != NULL) {
-        command->files[COMMAND_PLUGIN] = open(spec->plugin->program, O_RDONLY | O_CLOEXEC);
-        if (command->files[COMMAND_PLUGIN] < 0) {
+        command->files[COMMAND_OWNER] = open(spec->plugin->program, O_RDONLY | O_CLOEXEC);
+        if (command->files[COMMAND_OWNER] < 0) {
             problem_set(ret_problem, "the plug-in %s: %s", spec->plugin->program, strerror(errno));
+            return false;
+        }
+    }
+    if (spec->model != NULL && spec->model->settings != NULL) {
+        command->files[COMMAND_OWNER] = memory_file("settings", spec->model->settings);
+        if (command->files[COMMAND_OWNER] < 0) {
+            problem_set(ret_problem, "cannot make the jail's files: %s", strerror(errno));
             return false;
         }
     }

@@ -47,7 +47,9 @@ enum command_file {
     COMMAND_GROUP,
     COMMAND_WORKER,
     COMMAND_HELPER, /* only in jails with a resident, or with bourse-wasm.cjs or bourse-wasm */
-    COMMAND_PLUGIN, /* the owner's program; only in jails with bourse-plugin */
+    /* The owner's program in jails with bourse-plugin, the settings of an execution provider in
+     * those with bourse-onnx; else absent. */
+    COMMAND_OWNER,
     COMMAND_FILES
 };
 struct jail_command {

@@ -122,7 +122,7 @@ static bool start(struct launcher *launcher, struct jail *jail, const struct jai
         struct launch launch = {
             .argv = command.argv,
             .files = command.files,
-            .file_count = command.files[COMMAND_PLUGIN] >= 0   ? COMMAND_PLUGIN + 1
+            .file_count = command.files[COMMAND_OWNER] >= 0    ? COMMAND_OWNER + 1
                           : command.files[COMMAND_HELPER] >= 0 ? COMMAND_HELPER + 1
                                                                : COMMAND_HELPER,
             .error_file = error_file,

@@ -5,6 +5,7 @@
  * stays for the next subtask of the job. */
 #include "provider/onnx/onnx_engines.h"
 #include "provider/onnx/onnx_serve.h"
+#include "provider/onnx/onnx_trial.h"
 #include "provider/tensor/ask.h"
 
 #include <fcntl.h>
@@ -33,7 +34,8 @@ static uint32_t read_threads(void)
 static bool begin(struct state *state, struct problem *ret_problem)
 {
     if (!state->is_open) {
-        state->is_open = onnx_engines_open(ONNX_LIBRARY, &state->engine, ret_problem);
+        state->is_open =
+            onnx_engines_open(ONNX_LIBRARY, ONNX_SETTINGS, &state->engine, ret_problem);
         if (!state->is_open) {
             return false;
         }
@@ -49,10 +51,20 @@ static bool begin(struct state *state, struct problem *ret_problem)
 
 static enum operation_status look(const struct state *state, struct problem *ret_problem)
 {
-    if (!onnx_serve_try(&state->engine, ret_problem)) {
+    const struct onnx_engine *engine = &state->engine;
+    const bool has_provider = access(ONNX_SETTINGS, F_OK) == 0;
+    char lines[512] = "";
+    int64_t mflops = 0;
+    if (!(has_provider ? onnx_trial_run(engine, &mflops, ret_problem)
+                       : onnx_serve_try(engine, ret_problem)) ||
+        (engine->describe != NULL &&
+         !engine->describe(engine->context, lines, sizeof lines, ret_problem))) {
         return OPERATION_FAILED;
     }
-    (void)printf("%s\n", state->engine.name);
+    (void)printf("%s\n%s", engine->name, lines);
+    if (has_provider) {
+        (void)printf("mflops %lld\n", (long long)mflops);
+    }
     return OPERATION_OK;
 }
 

@@ -37,6 +37,9 @@ struct onnx_engine_model {
     /* The most bytes that weights and values of a session may take; 0: no bound. An engine that
      * cannot count them relies on the limit of the process. */
     uint64_t memory_bytes;
+    /* The model is refused when the processor would compute a node of it for the engine's execution
+     * provider. */
+    bool is_for_provider;
 };
 
 /* An input or an output, as the model declares it. */
@@ -76,6 +79,17 @@ struct onnx_engine {
      * outputs, and the problem says why; the session can run again. */
     enum onnx_engine_status (*run)(void *session, const struct onnx_array *inputs,
                                    struct onnx_array *ret_outputs, struct problem *ret_problem);
+
+    /* Returns a line that says which nodes of the session the processor computes instead of the
+     * engine's execution provider; "": nothing to say. The text is the session's. NULL: the engine
+     * has no such providers. */
+    const char *(*share)(const void *session);
+
+    /* Writes lines of `KEY VALUE` about the engine, as the agent reads them: `providers` and their
+     * names, or `type` and `vendor` of a provider's device. Returns false with the problem. NULL:
+     * there is nothing to write. */
+    bool (*describe)(const void *context, char *ret_lines, size_t capacity,
+                     struct problem *ret_problem);
 
     /* Frees the session and clears the caller's pointer. NULL is no session. */
     void (*close)(void **session);

@@ -131,6 +131,10 @@ static enum operation_status open_model(struct onnx_serve *serve, const struct o
         model.size > 0 ? serve->engine->open(serve->engine->context, &model, &serve->session, &why)
                        : ONNX_ENGINE_MODEL;
     serve->opened += status == ONNX_ENGINE_OK;
+    if (status == ONNX_ENGINE_OK && serve->engine->share != NULL) {
+        const char *share = serve->engine->share(serve->session);
+        (void)fprintf(stderr, "%s%s", share, share[0] != '\0' ? "\n" : "");
+    }
     if (status != ONNX_ENGINE_OK) {
         problem_set(ret_problem, "%.100s: %.380s", name,
                     model.size > 0 ? why.text : "the file is empty");

@@ -82,8 +82,11 @@ enum {
 #define ONNX_PROGRAM "/.bourse-onnx" /* its name in a jail that has it */
 /* ONNX Runtime's library in the same jail, where the owner's machine has one. */
 #define ONNX_LIBRARY "/.onnxruntime.so"
-/* The agent's own word asks for the name of what computes models, as one line. No model has such a
- * name. */
+/* The settings of an execution provider in the same jail (provider/onnx/runtime/ort_provider.h);
+ * absent: processor cores compute. */
+#define ONNX_SETTINGS "/.onnx-provider"
+/* The agent's own word asks for the name of what computes models, as one line, and then for what
+ * the trial says (provider/onnx/onnx_trial.h). No model has such a name. */
 #define ONNX_LOOK "--look"
 
 /* The script that runs WASM modules, in a jail that has it. The script is no resident, and gets no

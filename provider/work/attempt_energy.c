@@ -7,7 +7,7 @@
 /* Returns true when cores of this machine do the work. */
 static bool is_on_cores(const struct offer *offer)
 {
-    return offer->simulates == NULL && offer->plugin == NULL &&
+    return offer->simulates == NULL && offer->plugin == NULL && offer->model_device == NULL &&
            (offer->kernel_device == NULL ||
             strcmp(kernel_device_kind(offer->kernel_device), "cpu") == 0);
 }

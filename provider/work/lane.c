@@ -101,7 +101,9 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     config_visible(config->config, visible);
     const struct jail_kernel kernel = kernel_jail(config->kernel_path, lane->offer->kernel_device);
     const bool on_device = runs_on_device(lane, manifest);
-    const struct jail_model model = onnx_jail(&config->machine->models);
+    const struct model_device *device = lane->offer->model_device;
+    struct onnx_parts model;
+    onnx_fill(&config->machine->models, device != NULL ? &device->provider : NULL, &model);
     struct plugin_parts plugin;
     const bool is_plugin = plugin_names(manifest) && lane->offer->plugin != NULL;
     if (is_plugin) {
@@ -113,7 +115,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
         .tensor_path = tensor_names(manifest) && !on_device ? config->tensor_path : NULL,
         .kernel = on_device ? &kernel : NULL,
         .plugin = is_plugin ? &plugin.jail : NULL,
-        .model = onnx_names(manifest) ? &model : NULL,
+        .model = onnx_names(manifest) ? &model.jail : NULL,
         .image_path = lease_context_image(lane->context),
         .directory = manifest->directory,
         .user = manifest->has_user ? manifest->user : 0,

@@ -31,11 +31,15 @@ static bool computes_matrices(const struct lane *lane)
 }
 
 /* Returns true when kernels go to a device for kernels, and operations of plug-ins to a device with
- * a plug-in. The former also takes matrices, and the latter nothing else. */
+ * a plug-in. The former also takes matrices, and the latter nothing else. A device with a provider
+ * of ONNX Runtime takes models alone. */
 static bool fits_device(const struct lane *lane, struct outcome *outcome)
 {
     const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
     const bool is_tensor = tensor_names(manifest) && lane->offer->kernel_device != NULL;
+    if (lane->offer->model_device != NULL) {
+        return agrees(onnx_names(manifest), true, "ONNX models", "onnx", outcome);
+    }
     return (is_tensor || agrees(kernel_names(manifest), lane->offer->kernel_device != NULL,
                                 "kernels", "kernel", outcome)) &&
            agrees(plugin_names(manifest), lane->offer->plugin != NULL, "operations of its plug-in",
@@ -44,7 +48,8 @@ static bool fits_device(const struct lane *lane, struct outcome *outcome)
 
 static bool is_processor(const struct offer *offer)
 {
-    return offer->kernel_device == NULL && offer->plugin == NULL && offer->simulates == NULL;
+    return offer->kernel_device == NULL && offer->plugin == NULL && offer->model_device == NULL &&
+           offer->simulates == NULL;
 }
 
 /* The memory of one slot decides what is on offer. A job may bring more slots, or a limit. */
@@ -57,7 +62,8 @@ static bool offer_runs_wasm(const struct lane *lane)
 static bool offer_runs_models(const struct lane *lane)
 {
     const struct model_engine *engine = &lane->lanes->config.machine->models;
-    return engine->unusable[0] == '\0' && engine->is_known && is_processor(lane->offer);
+    return engine->unusable[0] == '\0' && engine->is_known &&
+           (is_processor(lane->offer) || lane->offer->model_device != NULL);
 }
 
 bool lane_fits(const struct lane *lane, struct outcome *outcome)

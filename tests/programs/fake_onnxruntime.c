@@ -8,13 +8,17 @@
  *     FAKE_ORT_IS=TEXT       old: it knows no version; mute: it has no version; bare: it has no
  *                            base; sequence: y is no tensor; string: x is of strings; wide: x has 9
  *                            dims; crowd: it has 300 inputs; any: x has any dims; liar: its sums
- *                            are wrong; optional: y is not there */
+ *                            are wrong; optional: y is not there; new: a version that knows
+ *                            plug-in libraries and shares; whole: likewise, and the provider
+ *                            computes all nodes; alone: likewise, without devices of the plug-in
+ *
+ * The execution provider is "Fake", of the library itself and of any plug-in library. */
 #include "provider/onnx/runtime/ort_api.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACES = 160, SIDE = 2, WIDE = 9 };
+enum { PLACES = 420, SIDE = 2, WIDE = 9 };
 
 struct ort_status {
     int code;
@@ -48,17 +52,36 @@ struct ort_memory_info {
 struct ort_allocator {
     int unused;
 };
+struct ort_hardware {
+    int type;
+};
+struct ort_device {
+    const char *provider;
+    struct ort_hardware hardware;
+};
+struct ort_node {
+    const char *type;
+};
+struct ort_part {
+    const char *provider;
+    const struct ort_node *const *nodes;
+    size_t count;
+};
 
 #define PROTOTYPE(place, result, name, arguments) static result fake_##name arguments;
 ORT_CALLS(PROTOTYPE)
+ORT_DEVICE_CALLS(PROTOTYPE)
+ORT_SHARE_CALLS(PROTOTYPE)
 #undef PROTOTYPE
 
 int fake_ort_alive(void);
 int fake_ort_threads(void);
+int fake_ort_options(void);
 const void *OrtGetApiBase(void);
 
 static int alive;
 static int threads_asked;
+static int options_asked;
 
 /* Counts what is alive, without what belongs to the library. */
 int fake_ort_alive(void)
@@ -68,6 +91,12 @@ int fake_ort_alive(void)
 int fake_ort_threads(void)
 {
     return threads_asked;
+}
+
+/* Counts the options that the provider got last. */
+int fake_ort_options(void)
+{
+    return options_asked;
 }
 
 static const char *word(const char *name, const char *otherwise)
@@ -393,6 +422,131 @@ static void fake_release_tensor_info(struct ort_tensor_info *info)
     gone(info);
 }
 
+/* ---------------------------------------------------------------- providers */
+
+static int is_new(void)
+{
+    return is("new") || is("whole") || is("alone");
+}
+
+static struct ort_status *fake_list_providers(char ***ret_names, int *ret_count)
+{
+    static char fake[] = "FakeExecutionProvider";
+    static char cpu[] = "CPUExecutionProvider";
+    static char *names[] = {fake, cpu};
+    FAIL_AT(125);
+    *ret_names = names;
+    *ret_count = 2;
+    alive++; /* until the list comes back */
+    return NULL;
+}
+static struct ort_status *fake_free_providers(char **names, int count)
+{
+    (void)names;
+    alive -= count == 2;
+    return fails(126);
+}
+static struct ort_status *fake_append_provider(struct ort_session_options *options,
+                                               const char *name, const char *const *keys,
+                                               const char *const *values, size_t count)
+{
+    (void)options;
+    FAIL_AT(216);
+    options_asked = strcmp(name, "Fake") == 0 ? (int)count : -1;
+    for (size_t i = 0; i < count; i++) {
+        options_asked = keys[i][0] != values[i][0] ? options_asked : -1;
+    }
+    return NULL;
+}
+static struct ort_status *fake_register_library(struct ort_env *env, const char *name,
+                                                const char *path)
+{
+    (void)env;
+    FAIL_AT(301);
+    return name[0] != '\0' && path[0] == '/' ? NULL : fails(301);
+}
+static struct ort_status *fake_list_devices(const struct ort_env *env,
+                                            const struct ort_device *const **ret_devices,
+                                            size_t *ret_count)
+{
+    static const struct ort_device cpu = {"CPUExecutionProvider", {ORT_HARDWARE_CPU}};
+    static const struct ort_device npu = {"FakeExecutionProvider", {ORT_HARDWARE_NPU}};
+    static const struct ort_device *const devices[] = {&cpu, &npu};
+    (void)env;
+    FAIL_AT(303);
+    *ret_devices = devices;
+    *ret_count = is("alone") ? 1 : 2;
+    return NULL;
+}
+static struct ort_status *fake_append_devices(struct ort_session_options *options,
+                                              struct ort_env *env,
+                                              const struct ort_device *const *devices,
+                                              size_t device_count, const char *const *keys,
+                                              const char *const *values, size_t count)
+{
+    (void)env;
+    FAIL_AT(304);
+    return device_count == 1 ? fake_append_provider(options, "Fake", keys, values, count)
+                             : fails((int)device_count + 1000 + (devices != NULL));
+}
+static int fake_hardware_type(const struct ort_hardware *hardware)
+{
+    return hardware->type;
+}
+static const char *fake_hardware_vendor(const struct ort_hardware *hardware)
+{
+    (void)hardware;
+    return "Acme Corp";
+}
+static const char *fake_device_provider(const struct ort_device *device)
+{
+    return device->provider;
+}
+static const struct ort_hardware *fake_device_hardware(const struct ort_device *device)
+{
+    return &device->hardware;
+}
+
+static struct ort_status *fake_session_parts(const struct ort_session *session,
+                                             const struct ort_part *const **ret_parts,
+                                             size_t *ret_count)
+{
+    static const struct ort_node shape = {"Shape"};
+    static const struct ort_node sort = {"Unique"};
+    static const struct ort_node product = {"MatMul"};
+    static const struct ort_node *const left[] = {&shape, &sort, &shape};
+    static const struct ort_node *const taken[] = {&product};
+    static const struct ort_part fake = {"FakeExecutionProvider", taken, 1};
+    static const struct ort_part cpu = {"CPUExecutionProvider", left, 3};
+    static const struct ort_part *const parts[] = {&fake, &cpu};
+    (void)session;
+    FAIL_AT(407);
+    *ret_parts = parts;
+    *ret_count = is("whole") ? 1 : 2;
+    return NULL;
+}
+static struct ort_status *fake_part_provider(const struct ort_part *part, const char **ret_name)
+{
+    FAIL_AT(408);
+    *ret_name = part->provider;
+    return NULL;
+}
+static struct ort_status *fake_part_nodes(const struct ort_part *part,
+                                          const struct ort_node *const **ret_nodes,
+                                          size_t *ret_count)
+{
+    FAIL_AT(409);
+    *ret_nodes = part->nodes;
+    *ret_count = part->count;
+    return NULL;
+}
+static struct ort_status *fake_node_operator(const struct ort_node *node, const char **ret_name)
+{
+    FAIL_AT(412);
+    *ret_name = node->type;
+    return NULL;
+}
+
 /* ---------------------------------------------------------------- the table */
 
 typedef void (*place_function)(void);
@@ -402,12 +556,15 @@ static const void *get_api(uint32_t version)
 {
 #define FILL(place, result, name, arguments) table[place] = (place_function)fake_##name;
     ORT_CALLS(FILL)
+    ORT_DEVICE_CALLS(FILL)
+    ORT_SHARE_CALLS(FILL)
 #undef FILL
     const int lacks = atoi(word("FAKE_ORT_LACKS", "-1"));
     if (lacks >= 0 && lacks < PLACES) {
         table[lacks] = NULL;
     }
-    return version <= ORT_VERSION_LEAST && !is("old") ? table : NULL;
+    const uint32_t newest = is_new() ? ORT_VERSION_SHARES : ORT_VERSION_LEAST;
+    return version <= newest && !is("old") ? table : NULL;
 }
 
 static const char *get_version(void)

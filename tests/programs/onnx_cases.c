@@ -4,7 +4,9 @@
  *                                          for its first input, e0.npy ... for the outputs that it
  *                                          states, and `words`, with a line for each input and
  *                                          output: "i NAME=i0.npy"
- *     onnx-cases direct LIBRARY FOLDER     lets ONNX Runtime compute the case here, into o0.npy ...
+ *     onnx-cases direct LIBRARY FOLDER [SETTINGS]
+ *                                          lets ONNX Runtime compute the case here, into o0.npy
+ *                                          and so on, by the provider of the settings' file
  *     onnx-cases close A.npy B.npy         compares: same type, same dims, values within 1e-3 of
  *                                          their size and 1e-5
  *
@@ -220,7 +222,7 @@ static bool read_words(struct words *words)
     return file != NULL && fclose(file) == 0;
 }
 
-static int direct(const char *library, const char *folder)
+static int direct(const char *library, const char *folder, const char *settings)
 {
     static struct words words;
     struct onnx_engine engine;
@@ -228,7 +230,7 @@ static int direct(const char *library, const char *folder)
     if (chdir(folder) != 0 || !read_words(&words)) {
         return say(FAILED, "%s has no words", folder);
     }
-    if (!onnx_engines_open(library, &engine, &problem)) {
+    if (!onnx_engines_open(library, settings, &engine, &problem)) {
         return say(FAILED, "%s", problem.text);
     }
     struct onnx_serve *serve = onnx_serve_create(&engine, 1);
@@ -316,11 +318,12 @@ static int compare(const char *stated, const char *found)
 
 int main(int count, char **words)
 {
-    const char *verb = count == 4 ? words[1] : "";
+    const bool is_direct = count >= 4 && count <= 5 && strcmp(words[1], "direct") == 0;
+    const char *verb = is_direct || count == 4 ? words[1] : "";
     return strcmp(verb, "prepare") == 0  ? prepare(words[2], words[3])
-           : strcmp(verb, "direct") == 0 ? direct(words[2], words[3])
+           : strcmp(verb, "direct") == 0 ? direct(words[2], words[3], words[4])
            : strcmp(verb, "close") == 0
                ? compare(words[2], words[3])
                : say(2, "usage: onnx-cases %s",
-                     "prepare CASE FOLDER | direct LIBRARY FOLDER | close A B");
+                     "prepare CASE FOLDER | direct LIBRARY FOLDER [SETTINGS] | close A B");
 }

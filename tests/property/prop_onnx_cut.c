@@ -496,7 +496,7 @@ START_TEST(onnx_runtime_runs_the_stages_of_random_graphs)
             "fetches it\n");
         return;
     }
-    ck_assert_msg(ort_engine_open(library, &engine, &problem), "%s", problem.text);
+    ck_assert_msg(ort_engine_open(library, NULL, &engine, &problem), "%s", problem.text);
     for (uint32_t i = 0; i < GRAPHS / 4; i++) {
         try_graph(&engine, false, i);
     }

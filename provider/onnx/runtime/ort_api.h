@@ -18,8 +18,10 @@
 #include <stdint.h>
 
 enum {
-    ORT_VERSION_LEAST = 17, /* of the interface: ONNX Runtime 1.17 and newer have it */
-    ORT_VERSION_SIZE = 32,  /* the library's own version as text */
+    ORT_VERSION_LEAST = 17,   /* of the interface: ONNX Runtime 1.17 and newer have it */
+    ORT_VERSION_DEVICES = 22, /* from here on there are ORT_DEVICE_CALLS */
+    ORT_VERSION_SHARES = 24,  /* from here on there are ORT_SHARE_CALLS */
+    ORT_VERSION_SIZE = 32,    /* the library's own version as text */
 };
 
 /* The library's own objects. */
@@ -33,6 +35,10 @@ struct ort_memory_info;
 struct ort_allocator;
 struct ort_type_info;
 struct ort_tensor_info;
+struct ort_device;   /* what an execution provider computes on */
+struct ort_hardware; /* the processor behind it */
+struct ort_part;     /* nodes of a session that one execution provider computes */
+struct ort_node;
 
 /* Codes of a status. */
 enum {
@@ -52,6 +58,9 @@ enum {
     ORT_ARENA_ALLOCATOR = 1,
     ORT_MEMORY_DEFAULT = 0,
     ORT_KIND_TENSOR = 1,
+    ORT_HARDWARE_CPU = 0,
+    ORT_HARDWARE_GPU = 1,
+    ORT_HARDWARE_NPU = 2,
 };
 
 /* CALL(PLACE, RESULT, NAME, ARGUMENTS) for each function that is used. The names are ours. */
@@ -107,19 +116,55 @@ enum {
     CALL(98, void, release_type_info, (struct ort_type_info *))                                    \
     CALL(99, void, release_tensor_info, (struct ort_tensor_info *))                                \
     CALL(100, void, release_session_options, (struct ort_session_options *))                       \
+    CALL(125, struct ort_status *, list_providers, (char ***names, int *count))                    \
+    CALL(126, struct ort_status *, free_providers, (char **names, int count))                      \
     CALL(130, struct ort_status *, set_option,                                                     \
-         (struct ort_session_options *, const char *key, const char *value))
+         (struct ort_session_options *, const char *key, const char *value))                       \
+    CALL(216, struct ort_status *, append_provider,                                                \
+         (struct ort_session_options *, const char *name, const char *const *keys,                 \
+          const char *const *values, size_t count))
+
+/* Version 1.22 and newer have these, which reach providers of plug-in libraries. */
+#define ORT_DEVICE_CALLS(CALL)                                                                     \
+    CALL(301, struct ort_status *, register_library,                                               \
+         (struct ort_env *, const char *name, const char *path))                                   \
+    CALL(303, struct ort_status *, list_devices,                                                   \
+         (const struct ort_env *, const struct ort_device *const **devices, size_t *count))        \
+    CALL(304, struct ort_status *, append_devices,                                                 \
+         (struct ort_session_options *, struct ort_env *, const struct ort_device *const *devices, \
+          size_t device_count, const char *const *keys, const char *const *values, size_t count))  \
+    CALL(307, int, hardware_type, (const struct ort_hardware *))                                   \
+    CALL(309, const char *, hardware_vendor, (const struct ort_hardware *))                        \
+    CALL(312, const char *, device_provider, (const struct ort_device *))                          \
+    CALL(316, const struct ort_hardware *, device_hardware, (const struct ort_device *))
+
+/* Version 1.24 and newer have these, which tell what computes the nodes of a session. */
+#define ORT_SHARE_CALLS(CALL)                                                                      \
+    CALL(407, struct ort_status *, session_parts,                                                  \
+         (const struct ort_session *, const struct ort_part *const **parts, size_t *count))        \
+    CALL(408, struct ort_status *, part_provider, (const struct ort_part *, const char **name))    \
+    CALL(409, struct ort_status *, part_nodes,                                                     \
+         (const struct ort_part *, const struct ort_node *const **nodes, size_t *count))           \
+    CALL(412, struct ort_status *, node_operator, (const struct ort_node *, const char **name))
 
 struct ort_api {
     void *library;
     char version[ORT_VERSION_SIZE]; /* "1.30.0" */
 #define ORT_MEMBER(place, result, name, arguments) result(*name) arguments;
     ORT_CALLS(ORT_MEMBER)
+    /* NULL where the library is older. */
+    ORT_DEVICE_CALLS(ORT_MEMBER)
+    ORT_SHARE_CALLS(ORT_MEMBER)
 #undef ORT_MEMBER
 };
 
 /* Loads the library of this path. Returns false with a line that says what is missing; then nothing
  * is loaded. A loaded library is never unloaded, because its threads would go on. */
 bool ort_api_load(const char *library, struct ort_api *ret_api, struct problem *ret_problem);
+
+/* Returns true when the status, which may be NULL, is a failure. Then the problem is what the
+ * status says, in one line, and the status is freed. */
+bool ort_api_failed(const struct ort_api *api, struct ort_status *status,
+                    struct problem *ret_problem);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "provider/onnx/runtime/ort_api.h"
+#include "provider/onnx/runtime/ort_provider.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -13,6 +14,8 @@ struct runtime {
     struct ort_env *env;
     struct ort_memory_info *memory;
     struct ort_allocator *allocator; /* the library's own */
+    bool has_provider;               /* an execution provider computes what it can */
+    struct ort_provider provider;
 };
 
 struct ports {
@@ -25,6 +28,7 @@ struct session {
     struct runtime *runtime;
     struct ort_session *ort;
     struct ports inputs, outputs;
+    char share[ORT_SHARE_SIZE]; /* which nodes the processor computes beside a provider */
 };
 
 /* ---------------------------------------------------------------- faults */
@@ -42,12 +46,8 @@ static enum onnx_engine_status fail(const struct runtime *runtime, struct ort_st
 {
     const char *message = runtime->api.error_message(status);
     const int code = runtime->api.error_code(status);
-    char line[sizeof ret_problem->text];
-    message = message != NULL ? message : "";
-    text_printable(message, strlen(message), line, sizeof line);
-    problem_set(ret_problem, "%s", line[0] != '\0' ? line : "ONNX Runtime gives no reason");
-    const bool is_short = says_memory(message);
-    runtime->api.release_status(status);
+    const bool is_short = message != NULL && says_memory(message);
+    (void)ort_api_failed(&runtime->api, status, ret_problem);
     if (is_short) {
         return ONNX_ENGINE_MEMORY;
     }
@@ -199,16 +199,20 @@ static void close_session(void **self)
 
 /* Threads of a session end their waiting with each run: between two subtasks nobody may spend the
  * processor's time. */
-static struct ort_status *set_options(const struct ort_api *api,
+static struct ort_status *set_options(const struct runtime *runtime,
                                       struct ort_session_options *options,
                                       const struct onnx_engine_model *model)
 {
+    const struct ort_api *api = &runtime->api;
+    const bool is_told = runtime->has_provider && api->session_parts != NULL;
     const struct {
         const char *key, *value;
     } entries[] = {
         {"session.force_spinning_stop", "1"},
         {"session.use_deterministic_compute", "1"},
         {"session.model_external_initializers_file_folder_path", model->folder},
+        {"session.record_ep_graph_assignment_info", is_told ? "1" : NULL},
+        {"session.disable_cpu_ep_fallback", model->is_for_provider ? "1" : NULL},
     };
     struct ort_status *status = api->set_log_severity(options, ORT_LOG_FATAL);
     status = status == NULL ? api->set_threads_within(options, (int)model->threads) : status;
@@ -217,6 +221,9 @@ static struct ort_status *set_options(const struct ort_api *api,
         status = entries[i].value == NULL
                      ? NULL
                      : api->set_option(options, entries[i].key, entries[i].value);
+    }
+    if (status == NULL && runtime->has_provider) {
+        status = ort_provider_append(api, runtime->env, &runtime->provider, options);
     }
     return status;
 }
@@ -229,7 +236,7 @@ static struct ort_status *create(const struct runtime *runtime,
     struct ort_session_options *options = NULL;
     struct ort_status *status = api->create_session_options(&options);
     if (status == NULL) {
-        status = set_options(api, options, model);
+        status = set_options(runtime, options, model);
     }
     if (status == NULL) {
         status = api->create_session(runtime->env, model->bytes, model->size, options, ret_session);
@@ -259,6 +266,11 @@ static enum onnx_engine_status open_session(void *context, const struct onnx_eng
     if (result == ONNX_ENGINE_OK) {
         result = read_ports(session, false, &session->outputs, ret_problem);
     }
+    if (result == ONNX_ENGINE_OK && runtime->has_provider) {
+        status =
+            ort_provider_share(&runtime->api, &runtime->provider, session->ort, session->share);
+        result = status != NULL ? fail(runtime, status, ONNX_ENGINE_FAILED, ret_problem) : result;
+    }
     void *opened = session;
     if (result != ONNX_ENGINE_OK) {
         close_session(&opened);
@@ -278,6 +290,11 @@ static struct onnx_engine_ports list_outputs(const void *self)
 {
     const struct session *session = self;
     return (struct onnx_engine_ports){session->outputs.items, session->outputs.count};
+}
+
+static const char *share_of(const void *self)
+{
+    return ((const struct session *)self)->share;
 }
 
 /* ---------------------------------------------------------------- a run */
@@ -433,6 +450,19 @@ static struct ort_status *begin(struct runtime *runtime)
     return status == NULL ? api->default_allocator(&runtime->allocator) : status;
 }
 
+/* Says what the library has, or what the provider's device is. */
+static bool describe(const void *context, char *ret_lines, size_t capacity,
+                     struct problem *ret_problem)
+{
+    const struct runtime *runtime = context;
+    if (runtime->has_provider) {
+        ort_provider_describe(&runtime->api, &runtime->provider, ret_lines, capacity);
+        return true;
+    }
+    return !ort_api_failed(&runtime->api, ort_provider_list(&runtime->api, ret_lines, capacity),
+                           ret_problem);
+}
+
 static void end(struct runtime *runtime)
 {
     if (runtime->memory != NULL) {
@@ -444,7 +474,29 @@ static void end(struct runtime *runtime)
     free(runtime);
 }
 
-bool ort_engine_open(const char *library, struct onnx_engine *ret_engine,
+/* Loads the library and begins, with the provider of the settings. */
+static bool start(struct runtime *runtime, const char *library, const char *settings,
+                  struct problem *ret_problem)
+{
+    runtime->has_provider = settings != NULL;
+    if (runtime->has_provider && !ort_provider_read(settings, &runtime->provider, ret_problem)) {
+        return false;
+    }
+    /* Builds by the library's maker tell their maker about their use, and start a shell to name
+     * the machine, unless this is set before they are loaded. */
+    (void)setenv("ORT_DISABLE_TELEMETRY", "1", 1);
+    if (runtime->has_provider) {
+        ort_provider_prepare(&runtime->provider);
+    }
+    if (!ort_api_load(library, &runtime->api, ret_problem) ||
+        ort_api_failed(&runtime->api, begin(runtime), ret_problem)) {
+        return false;
+    }
+    return !runtime->has_provider ||
+           ort_provider_begin(&runtime->api, runtime->env, &runtime->provider, ret_problem);
+}
+
+bool ort_engine_open(const char *library, const char *settings, struct onnx_engine *ret_engine,
                      struct problem *ret_problem)
 {
     struct runtime *runtime = calloc(1, sizeof *runtime);
@@ -452,16 +504,7 @@ bool ort_engine_open(const char *library, struct onnx_engine *ret_engine,
         (void)no_memory(ret_problem);
         return false;
     }
-    /* Builds by the library's maker tell their maker about their use, and start a shell to name
-     * the machine, unless this is set before they are loaded. */
-    (void)setenv("ORT_DISABLE_TELEMETRY", "1", 1);
-    if (!ort_api_load(library, &runtime->api, ret_problem)) {
-        free(runtime);
-        return false;
-    }
-    struct ort_status *status = begin(runtime);
-    if (status != NULL) {
-        (void)fail(runtime, status, ONNX_ENGINE_FAILED, ret_problem);
+    if (!start(runtime, library, settings, ret_problem)) {
         end(runtime);
         return false;
     }
@@ -471,9 +514,12 @@ bool ort_engine_open(const char *library, struct onnx_engine *ret_engine,
                                        .inputs = list_inputs,
                                        .outputs = list_outputs,
                                        .run = run_session,
+                                       .share = share_of,
+                                       .describe = describe,
                                        .close = close_session};
-    (void)snprintf(ret_engine->name, sizeof ret_engine->name, "onnxruntime-%s",
-                   runtime->api.version);
+    const char *name = runtime->has_provider ? runtime->provider.slug : "";
+    (void)snprintf(ret_engine->name, sizeof ret_engine->name, "onnxruntime-%s%s%s",
+                   runtime->api.version, name[0] != '\0' ? "-" : "", name);
     return true;
 }
 

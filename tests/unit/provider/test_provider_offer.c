@@ -401,7 +401,7 @@ START_TEST(what_is_offered_can_be_asked_for)
     size_t count;
     const struct requirement_field *fields = requirement_fields(&count);
     quick.gemm_mflops.value = 98000;
-    machine_of(3, 16 * GIB);
+    machine_of(4, 16 * GIB);
     (void)snprintf(machine.vendor, sizeof machine.vendor, "example");
     machine.kernel_devices[KERNEL_OPENCL] =
         (struct kernel_device_list){.is_known = true,
@@ -430,6 +430,15 @@ START_TEST(what_is_offered_can_be_asked_for)
                             "  - {plugin: /opt/p, name: p}\n",
                             &config, &problem),
                   "%s", problem.text);
+    struct config_device *last = &config.devices[config.device_count++];
+    *last = config.devices[0];
+    last->kernel[0] = '\0';
+    (void)snprintf(last->name, sizeof last->name, "w");
+    last->provider = (struct model_provider){.name = "WebGPU", .settings = "provider WebGPU\n"};
+    machine.model_devices = (struct model_device_list){
+        .is_known = true,
+        .count = 1,
+        .items = {{.name = "w", .provider = last->provider, .kind = "webgpu", .mflops = 3000}}};
     machine.models = (struct model_engine){.name = "onnxruntime-1.30.0", .is_known = true};
     config.onnx_library[0] = '\0';
     ck_assert_msg(policy_offers(&config, &machine, &quick, &jailed, &account, &offers, &problem),

@@ -46,7 +46,8 @@ static void begin(void)
     ck_assert_ptr_nonnull(mkdtemp(folder));
     at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_ge(at, 0);
-    ck_assert_msg(ort_engine_open(BOURSE_FAKE_ONNXRUNTIME, &engine, &problem), "%s", problem.text);
+    ck_assert_msg(ort_engine_open(BOURSE_FAKE_ONNXRUNTIME, NULL, &engine, &problem), "%s",
+                  problem.text);
     serve = onnx_serve_create(&engine, 1);
     ck_assert_ptr_nonnull(serve);
     put("m.onnx", "model", 5);

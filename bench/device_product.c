@@ -7,7 +7,7 @@
  * compiler. `seconds` are the products after it, with the copies to the device and back. */
 #include "base/random.h"
 #include "provider/kernel/opencl.h"
-#include "provider/kernel/product.h"
+#include "provider/kernel/product/product.h"
 #include "runtime/clock.h"
 
 #include <jansson.h>

@@ -82,7 +82,7 @@ list(FILTER provider_sources EXCLUDE REGEX "/main\\.c$")
 file(GLOB tensor_sources CONFIGURE_DEPENDS provider/tensor/*.c)
 list(FILTER tensor_sources EXCLUDE REGEX "/(main|ask)\\.c$")
 # What bourse-kernel does, as a library for tests. No agent links it.
-file(GLOB kernel_sources CONFIGURE_DEPENDS provider/kernel/*.c)
+file(GLOB kernel_sources CONFIGURE_DEPENDS provider/kernel/*.c provider/kernel/product/*.c)
 list(FILTER kernel_sources EXCLUDE REGEX "/main\\.c$")
 # What bourse-plugin does, as a library for tests. No agent links it.
 file(GLOB plugin_sources CONFIGURE_DEPENDS provider/plugin/*.c)
@@ -101,7 +101,7 @@ file(GLOB onnx_own_sources CONFIGURE_DEPENDS provider/onnx/own/*.c provider/onnx
 set_source_files_properties(${onnx_own_sources} PROPERTIES COMPILE_OPTIONS
   "-fno-strict-aliasing;-fno-math-errno;$<$<NOT:$<CONFIG:Debug>>:-O3>")
 set_source_files_properties(provider/tensor/gemm_plain.c numeric/freivalds.c numeric/seeded_check.c base/residual.c
-  base/precision.c PROPERTIES COMPILE_OPTIONS "-O3")
+  base/precision.c base/challenge_product.c PROPERTIES COMPILE_OPTIONS "-O3")
 # What referees, consumers and tests compute alike.
 file(GLOB numeric_sources CONFIGURE_DEPENDS numeric/*.c)
 room(numeric SOURCES ${numeric_sources} LINKS base m)

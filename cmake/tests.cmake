@@ -143,6 +143,16 @@ kernel_program(bourse-kernel-fake-lies tests/programs/fake_cuda.c tests/programs
 target_compile_definitions(bourse-kernel-fake-lies PRIVATE _GNU_SOURCE FAKE_LIES KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
   KERNEL_CUBLASLT_LIBRARIES="none")
 set_target_properties(bourse-kernel-fake-lies PROPERTIES ENABLE_EXPORTS ON)
+# The same, with a device that is fast because it leaves out large launches.
+kernel_program(bourse-kernel-fake-boasts tests/programs/fake_cuda.c tests/programs/fake_cuda_memory.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
+target_compile_definitions(bourse-kernel-fake-boasts PRIVATE _GNU_SOURCE FAKE_BOASTS KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
+  KERNEL_CUBLASLT_LIBRARIES="none")
+set_target_properties(bourse-kernel-fake-boasts PROPERTIES ENABLE_EXPORTS ON)
+# The same, with devices that say they are a model of the catalogue, which the stand-in is not as fast as.
+kernel_program(bourse-kernel-fake-h100 tests/programs/fake_cuda.c tests/programs/fake_cuda_memory.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
+target_compile_definitions(bourse-kernel-fake-h100 PRIVATE _GNU_SOURCE FAKE_NAME="NVIDIA H100 80GB HBM3" KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
+  KERNEL_CUBLASLT_LIBRARIES="none")
+set_target_properties(bourse-kernel-fake-h100 PROPERTIES ENABLE_EXPORTS ON)
 # The same, with a GPU that is split by MIG.
 kernel_program(bourse-kernel-fake-mig tests/programs/fake_cuda.c tests/programs/fake_cuda_memory.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
 target_compile_definitions(bourse-kernel-fake-mig PRIVATE _GNU_SOURCE FAKE_MIG KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL

@@ -56,6 +56,9 @@ const struct requirement_field *requirement_fields(size_t *ret_count);
 const struct requirement_field *requirement_field(const char *name); /* NULL: no such field */
 /* Returns the units of the field's figures, or UNITS_COUNT for a text or a flag. */
 enum units_kind requirement_field_units(const struct requirement_field *field);
+/* Returns the names of all ways in which a device starts work: the values of `executor`. */
+const char *const *requirement_executors(size_t *ret_count);
+
 /* Returns true when the field is a declared or measured figure of the device: memory, bandwidth,
  * a rate. */
 bool requirement_is_figure(const char *name);

@@ -15,7 +15,15 @@ static bool check_ready(const struct sighting *sighting, struct codec_error *ret
 
 SHARED_SHAPE(challenge_ready, challenge_ready, check_ready, ID, HASH,
              SIZED(1, LIMIT_CHALLENGE_BYTES));
-SHARED_SHAPE(challenge, challenge, NULL, ID, HASH, NUMBER(1, UINT32_MAX), NUMBER(1, UINT32_MAX));
+/* A chain has both of its figures, and products have none. */
+static bool check_challenge(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    return sighting->counts[4] == sighting->counts[5] ||
+           codec_check_refuse(ret_error, "steps", sighting->counts[5], sighting->counts[4]);
+}
+
+SHARED_SHAPE(challenge, challenge, check_challenge, ID, HASH, NUMBER(1, UINT32_MAX),
+             NUMBER(1, UINT32_MAX), NUMBER(1, UINT32_MAX), NUMBER(1, UINT32_MAX));
 
 /* ---- between brokers ---- */
 

@@ -1,5 +1,6 @@
 #include "provider/kernels.h"
 
+#include "provider/device/expected.h"
 #include "runtime/log.h"
 
 #include <stdio.h>
@@ -78,6 +79,7 @@ void kernels_warn(const struct config *config, const struct machine *machine)
         const struct config_device *device = &config->devices[i];
         const struct kernel_device_list *list = &machine->kernel_devices[device->kernel_api];
         struct problem problem = {""};
+        char below[EXPECTED_TEXT_SIZE];
         if (device->kernel[0] == '\0' || !list->is_known) {
             continue;
         }
@@ -93,6 +95,9 @@ void kernels_warn(const struct config *config, const struct machine *machine)
         } else if (found->no_library[0] != '\0') {
             log_info("the device \"%s\" computes matrices by a kernel of bourse's own: %s",
                      device->name, found->no_library);
+        }
+        if (found != NULL && why[0] == '\0' && expected_tell(found, below)) {
+            log_warning("the device \"%s\" is %s", device->name, below);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "provider/device/expected.h"
 #include "provider/report.h"
 
 #include <unistd.h>
@@ -78,6 +79,21 @@ static json_t *held_json(const struct lanes *lanes)
     return list;
 }
 
+/* Lists the devices of which a measured figure is far below the catalogue's. */
+static json_t *below_json(const struct lanes *lanes)
+{
+    json_t *list = json_array();
+    struct lanes_held held;
+    char text[EXPECTED_TEXT_SIZE];
+    for (size_t i = 0; i < 1 + CONFIG_DEVICES_MAX; i++) {
+        if (lanes_read_held(lanes, i, &held) && expected_tell(held.device, text)) {
+            (void)json_array_append_new(
+                list, json_pack("{s:s, s:s}", "device", held.label, "text", text));
+        }
+    }
+    return list;
+}
+
 json_t *owner_status(const struct pauses *pauses, const char *state,
                      const struct agent_session *session, int64_t now_ns, int64_t wall_ms,
                      const struct owner_facts *facts)
@@ -112,6 +128,7 @@ json_t *owner_status(const struct pauses *pauses, const char *state,
     (void)json_object_set_new(
         answer, "gpus", facts->gpus == NULL ? json_array() : gpu_watch_json(facts->gpus, now_ns));
     (void)json_object_set_new(answer, "held", held_json(facts->lanes));
+    (void)json_object_set_new(answer, "below_catalogue", below_json(facts->lanes));
     (void)json_object_set_new(answer, "network",
                               facts->network == NULL ? json_null() : network_json(facts->network));
     (void)json_object_set_new(answer, "isolation", json_integer(facts->isolation));

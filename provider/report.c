@@ -5,6 +5,7 @@
 #include "formats/hours_text.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
+#include "provider/device/expected.h"
 
 #include <jansson.h>
 
@@ -257,6 +258,7 @@ static void print_kernel_devices(FILE *out, const struct kernel_device_list *lis
     for (size_t i = 0; i < list->count; i++) {
         const struct kernel_device *device = &list->items[i];
         char memory[UNITS_TEXT_SIZE];
+        char below[EXPECTED_TEXT_SIZE];
         units_bytes_short((int64_t)device->memory_bytes, memory);
         fprintf(out, "  %-12s %zu: %s\n", i == 0 ? name : "", i, device->name);
         fprintf(out, "  %-12s    %s of %s, driver %s; %s, %u compute unit%s%s%s%s%s%s%s%s%s%s%s\n",
@@ -266,6 +268,9 @@ static void print_kernel_devices(FILE *out, const struct kernel_device_list *lis
                 device->unusable[0] != '\0' ? "; not usable: " : "", device->unusable,
                 device->no_gemm[0] != '\0' ? "; computes no matrices: " : "", device->no_gemm,
                 device->library[0] != '\0' ? "; matrices by " : "", device->library);
+        if (expected_tell(device, below)) {
+            fprintf(out, "  %-12s    %s\n", "", below);
+        }
     }
     if (list->count == 0) {
         fprintf(out, "  %-12s no devices: %s\n", name, list->problem);
@@ -499,9 +504,11 @@ static json_t *kernel_devices_json(const struct kernel_device_list *list)
     json_t *devices = json_array();
     for (size_t i = 0; i < list->count; i++) {
         const struct kernel_device *device = &list->items[i];
+        char below[EXPECTED_TEXT_SIZE] = "";
+        (void)expected_tell(device, below);
         (void)json_array_append_new(
             devices, json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:b, "
-                               "s:s, s:s, s:s, s:s}",
+                               "s:s, s:s, s:s, s:s, s:s}",
                                "number", (json_int_t)device->index, "target", device->target,
                                "name", device->name, "vendor", device->vendor, "platform",
                                device->platform, "driver", device->driver, "kind", device->kind,
@@ -511,7 +518,7 @@ static json_t *kernel_devices_json(const struct kernel_device_list *list)
                                (json_int_t)device->work_group, "fp64", (int)device->has_fp64,
                                "fp16", (int)device->has_fp16, "unusable", device->unusable,
                                "no_matrices", device->no_gemm, "library", device->library,
-                               "no_library", device->no_library));
+                               "no_library", device->no_library, "below_catalogue", below));
     }
     return json_pack("{s:o, s:s}", "devices", devices, "problem", list->problem);
 }

@@ -5,30 +5,86 @@
 enum { SIDE_STEP = 64 };
 #define FLOPS_OF_MFLOPS 1e6
 
-static double products_of(const struct challenge_product *product)
+static double work_of(const struct challenge_product *product)
 {
     const double side = product->side;
-    return 2 * side * side * side * product->rounds;
+    return challenge_product_is_chain(product)
+               ? 2 * side * side * product->rows * product->steps * product->rounds
+               : 2 * side * side * side * product->rounds;
 }
 
-void challenge_rules_size(int64_t claimed_mflops, struct challenge_product *ret_product)
+static void size_products(double work, struct challenge_product *product)
+{
+    struct challenge_product next = *product;
+    for (next.side += SIDE_STEP; next.side <= CHALLENGE_SIDE_MOST && work_of(&next) <= work;
+         next.side += SIDE_STEP) {
+        product->side = next.side;
+    }
+    next = *product;
+    for (next.rounds++; next.side == CHALLENGE_SIDE_MOST && next.rounds <= CHALLENGE_ROUNDS_MOST &&
+                        work_of(&next) <= work;
+         next.rounds++) {
+        product->rounds = next.rounds;
+    }
+}
+
+/* More rows cost the broker nothing, and more steps do. */
+static void size_chain(double work, struct challenge_product *product)
+{
+    product->side = CHALLENGE_CHAIN_SIDE_MOST;
+    product->rounds = CHALLENGE_CHAIN_ROUNDS;
+    product->rows = CHALLENGE_SIDE_LEAST;
+    product->steps = 1;
+    work = work < CHALLENGE_CHAIN_WORK_MOST ? work : CHALLENGE_CHAIN_WORK_MOST;
+    while (product->rows < CHALLENGE_CHAIN_ROWS_MOST &&
+           work / work_of(product) >= CHALLENGE_CHAIN_STEPS) {
+        product->rows *= 2;
+    }
+    const double steps = work / work_of(product);
+    product->steps = steps >= 1 ? (uint32_t)steps : 1;
+    assert(challenge_product_is_valid(product));
+}
+
+static bool is_chain(int64_t claimed_mflops, bool answers_chains)
+{
+    return answers_chains && claimed_mflops >= CHALLENGE_CHAIN_LEAST_MFLOPS;
+}
+
+void challenge_rules_way(int64_t claimed_mflops, bool answers_chains,
+                         struct challenge_product *ret_product)
+{
+    const bool has_steps = is_chain(claimed_mflops, answers_chains);
+    ret_product->side = CHALLENGE_SIDE_LEAST;
+    ret_product->rounds = 1;
+    ret_product->rows = has_steps ? CHALLENGE_SIDE_LEAST : 0;
+    ret_product->steps = has_steps ? 1 : 0;
+}
+
+void challenge_rules_size(int64_t claimed_mflops, bool answers_chains,
+                          struct challenge_product *ret_product)
 {
     assert(claimed_mflops > 0);
     const double work =
         (double)claimed_mflops * FLOPS_OF_MFLOPS * ((double)CHALLENGE_WORK_NS / (double)NS_PER_S);
-    ret_product->rounds = 1;
-    ret_product->side = CHALLENGE_SIDE_LEAST;
-    struct challenge_product next = *ret_product;
-    for (next.side += SIDE_STEP; next.side <= CHALLENGE_SIDE_MOST && products_of(&next) <= work;
-         next.side += SIDE_STEP) {
-        ret_product->side = next.side;
+    challenge_rules_way(claimed_mflops, answers_chains, ret_product);
+    if (is_chain(claimed_mflops, answers_chains)) {
+        size_chain(work, ret_product);
+    } else {
+        size_products(work, ret_product);
     }
-    next = *ret_product;
-    for (next.rounds++; next.side == CHALLENGE_SIDE_MOST && next.rounds <= CHALLENGE_ROUNDS_MOST &&
-                        products_of(&next) <= work;
-         next.rounds++) {
-        ret_product->rounds = next.rounds;
+}
+
+/* Returns the time for what is no product: numbers that are made, and go to the device and back. */
+static int64_t beside_ns(const struct challenge_product *product, bool on_device)
+{
+    const int64_t side = product->side;
+    if (challenge_product_is_chain(product)) {
+        const int64_t narrow = CHALLENGE_CHAIN_INNER + CHALLENGE_CHAIN_COLUMNS;
+        return (side * side + (side + (int64_t)product->rows * product->rounds) * narrow) *
+               CHALLENGE_ENTRY_NS;
     }
+    return side * side * product->rounds *
+           (on_device ? CHALLENGE_DEVICE_ENTRY_NS : CHALLENGE_ENTRY_NS);
 }
 
 int64_t challenge_rules_allowed_ns(const struct challenge_product *product, int64_t claimed_mflops,
@@ -36,16 +92,15 @@ int64_t challenge_rules_allowed_ns(const struct challenge_product *product, int6
 {
     assert(claimed_mflops > 0);
     const double claimed_ns =
-        products_of(product) / ((double)claimed_mflops * FLOPS_OF_MFLOPS) * (double)NS_PER_S;
-    const int64_t entries = (int64_t)product->side * product->side * product->rounds;
-    const int64_t entry_ns = on_device ? CHALLENGE_DEVICE_ENTRY_NS : CHALLENGE_ENTRY_NS;
-    return (int64_t)(CHALLENGE_TOLERANCE * claimed_ns) + entries * entry_ns + CHALLENGE_START_NS;
+        work_of(product) / ((double)claimed_mflops * FLOPS_OF_MFLOPS) * (double)NS_PER_S;
+    return (int64_t)(CHALLENGE_TOLERANCE * claimed_ns) + beside_ns(product, on_device) +
+           CHALLENGE_START_NS;
 }
 
 int64_t challenge_rules_shown(const struct challenge_product *product, int64_t took_ns)
 {
     assert(took_ns > 0);
-    int64_t mflops = (int64_t)(products_of(product) / (double)took_ns * 1e9 / FLOPS_OF_MFLOPS);
+    int64_t mflops = (int64_t)(work_of(product) / (double)took_ns * 1e9 / FLOPS_OF_MFLOPS);
     int64_t scale = 1;
     while (mflops / scale >= 100) {
         scale *= 10;

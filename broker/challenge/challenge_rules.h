@@ -1,7 +1,8 @@
 /* broker/challenge/challenge_rules.h says how large a challenge is, how long it may take, and what
  * follows from its outcome.
  *
- * A claim is the attribute `gemm_fp32` of a device: Mflop/s of float32 products of one slot. The
+ * A claim is the attribute `gemm_fp32` of a device: Mflop/s of float32 products of one slot. Of a
+ * device that answers chains it is the higher figure of `gemm_fp32` and `gemm_fp32_held`. The
  * device has CHALLENGE_TOLERANCE times what the claim implies. It has further time for what is no
  * product: making the factors, hashing the rows, starting. An honest device whose runs take up to
  * 30 % longer than its claim implies uses 1.3 of these 2 times. One that runs at half of its speed
@@ -23,7 +24,14 @@ enum {
     CHALLENGE_FAILED_MOST = 1,   /* wrong or missing answers that do not yet close the asks */
     CHALLENGE_DECLINED_MOST = 8, /* challenges in a row that a device on offer may decline */
     CHALLENGE_ROWS_CHECKED = 2,  /* rows of an answer that the broker computes itself */
+    CHALLENGE_CHAIN_ROUNDS = 2,  /* of a chain that counts; the device's memory holds one */
+    CHALLENGE_CHAIN_STEPS = 16,  /* a chain of as many steps has more rows instead */
 };
+/* A device that answers chains has one for a claim from here on, and products for a lower one. */
+#define CHALLENGE_CHAIN_LEAST_MFLOPS INT64_C(1000)
+/* A chain has at most so many operations. A device of 1000 Tflop/s takes a tenth of a second, and
+ * the broker's check less. */
+#define CHALLENGE_CHAIN_WORK_MOST 100e12
 /* The products of a challenge take this long or less at the claimed speed. */
 #define CHALLENGE_WORK_NS (600 * NS_PER_MS)
 /* Time that every challenge may take beside its products: a jail starts, and memory is new. */
@@ -74,8 +82,13 @@ struct challenge_fact {
     uint32_t declined;
 };
 
-/* Sets side and rounds for the claim (> 0); the seed stays. */
-void challenge_rules_size(int64_t claimed_mflops, struct challenge_product *ret_product);
+/* Sets the figures of the products for the claim (> 0); the seed stays. */
+void challenge_rules_size(int64_t claimed_mflops, bool answers_chains,
+                          struct challenge_product *ret_product);
+/* Sets the figures of the smallest challenge, which shows the way there and back. It has the same
+ * form as the one that counts, so that the device's compiler has its time before. */
+void challenge_rules_way(int64_t claimed_mflops, bool answers_chains,
+                         struct challenge_product *ret_product);
 /* Returns the time within which an answer is fast enough. */
 int64_t challenge_rules_allowed_ns(const struct challenge_product *product, int64_t claimed_mflops,
                                    bool on_device);

@@ -33,7 +33,7 @@ struct agent {
     struct id128 device;
     struct challenge_product product;
     int64_t claimed_mflops;
-    bool on_device;
+    bool on_device, answers_chains;
     int64_t sent_ns, trip_ns, missing_ns;
     int64_t until_ns; /* the waiting message is answered by then */
     int64_t look_ns;
@@ -45,6 +45,7 @@ struct challenges {
     struct challenge_facts *facts;
     struct agent *agents[CHALLENGES_AGENTS];
     size_t count;
+    int16_t *factor; /* of a chain that is checked */
     int64_t next_ns; /* no challenge begins before */
     bool has_changed, is_urgent;
 };
@@ -55,9 +56,10 @@ struct challenges *challenges_create(const struct challenges_config *config)
     if (challenges != NULL) {
         challenges->config = *config;
         challenges->facts = challenge_facts_create();
-        if (challenges->facts == NULL) {
-            free(challenges);
-            challenges = NULL;
+        challenges->factor = malloc((size_t)CHALLENGE_CHAIN_SIDE_MOST * CHALLENGE_CHAIN_SIDE_MOST *
+                                    sizeof *challenges->factor);
+        if (challenges->facts == NULL || challenges->factor == NULL) {
+            challenges_destroy(&challenges);
         }
     }
     return challenges;
@@ -71,6 +73,7 @@ void challenges_destroy(struct challenges **self)
             free(challenges->agents[i]);
         }
         challenge_facts_destroy(&challenges->facts);
+        free(challenges->factor);
         free(challenges);
         *self = NULL;
     }
@@ -120,10 +123,16 @@ static const struct attribute *attribute_of(const struct exchange_device_row *ro
     return NULL;
 }
 
+/* Returns true when one of the attributes of this name has the text. */
 static bool says(const struct exchange_device_row *row, const char *name, const char *text)
 {
-    const struct attribute *attribute = attribute_of(row, name);
-    return attribute != NULL && attribute->is_text && strcmp(attribute->text, text) == 0;
+    bool is_said = false;
+    for (size_t i = 0; !is_said && i < row->attribute_count; i++) {
+        const struct attribute *attribute = &row->attributes[i];
+        is_said = attribute->is_text && strcmp(attribute->name, name) == 0 &&
+                  strcmp(attribute->text, text) == 0;
+    }
+    return is_said;
 }
 
 /* Returns true for a device that computes elsewhere than on processor cores, as far as the market
@@ -140,17 +149,29 @@ static bool is_answered(const struct exchange_device_row *row)
     return !is_on_device(row) || says(row, "challenge", "gemm_fp32");
 }
 
+/* Returns true when the device answers chains: it shows what it computes without copies. */
+static bool answers_chains(const struct exchange_device_row *row)
+{
+    return is_on_device(row) && says(row, "challenge", "gemm_fp32_held");
+}
+
+static int64_t figure_of(const struct exchange_device_row *row, const char *name)
+{
+    const struct attribute *figure = attribute_of(row, name);
+    return figure != NULL && !figure->is_text && figure->number > 0 ? figure->number : 0;
+}
+
 /* Returns the claim that can be challenged, or 0. Simulated devices claim a model's speed. */
 static int64_t claim_of(const struct exchange_device_row *row)
 {
-    const struct attribute *claim = attribute_of(row, "gemm_fp32");
     const struct attribute *simulated = attribute_of(row, "simulated");
-    if (claim == NULL || claim->is_text || claim->number <= 0 ||
-        (simulated != NULL && (simulated->is_text || simulated->number != 0)) ||
+    const int64_t claim = figure_of(row, "gemm_fp32");
+    const int64_t held = answers_chains(row) ? figure_of(row, "gemm_fp32_held") : 0;
+    if ((simulated != NULL && (simulated->is_text || simulated->number != 0)) ||
         !is_answered(row)) {
         return 0;
     }
-    return claim->number;
+    return held > claim ? held : claim;
 }
 
 struct search {
@@ -240,10 +261,10 @@ static struct outgoing *challenge(struct challenges *challenges, struct agent *a
 {
     Bourse__V1__Challenge body = BOURSE__V1__CHALLENGE__INIT;
     agent->stage = stage;
-    agent->product.side = CHALLENGE_SIDE_LEAST;
-    agent->product.rounds = 1;
     if (stage == STAGE_WORK) {
-        challenge_rules_size(agent->claimed_mflops, &agent->product);
+        challenge_rules_size(agent->claimed_mflops, agent->answers_chains, &agent->product);
+    } else {
+        challenge_rules_way(agent->claimed_mflops, agent->answers_chains, &agent->product);
     }
     agent->product.seed = dice_of(now, DICE_SEED);
     agent->is_waiting = false;
@@ -255,6 +276,9 @@ static struct outgoing *challenge(struct challenges *challenges, struct agent *a
     body.seed = wire_view(agent->product.seed.bytes, sizeof agent->product.seed.bytes);
     body.side = agent->product.side;
     body.rounds = agent->product.rounds;
+    body.has_rows = body.has_steps = challenge_product_is_chain(&agent->product);
+    body.rows = agent->product.rows;
+    body.steps = agent->product.steps;
     struct outgoing *outgoing =
         outgoing_address(outgoing_message(OUTGOING_REPLY, MESSAGE_CHALLENGE, &body.base),
                          agent->session, &agent->id);
@@ -262,20 +286,37 @@ static struct outgoing *challenge(struct challenges *challenges, struct agent *a
     return outgoing;
 }
 
-static bool is_right(const struct agent *agent, const Bourse__V1__ChallengeReady *body,
-                     const struct challenges_now *now)
+/* Checks the digest of this number. The factor of a chain is in challenges->factor. */
+static bool digest_holds(const struct challenges *challenges,
+                         const struct challenge_product *product, const uint8_t *digests,
+                         uint32_t number)
+{
+    if (challenge_product_is_chain(product)) {
+        uint8_t own[CHALLENGE_CHAIN_DIGEST_BYTES];
+        challenge_chain_row(product, challenges->factor, number / product->rows,
+                            number % product->rows, own);
+        return memcmp(digests + (size_t)number * sizeof own, own, sizeof own) == 0;
+    }
+    return challenge_product_holds(product, number / product->side, number % product->side,
+                                   digests + (size_t)number * CHALLENGE_DIGEST_BYTES);
+}
+
+static bool is_right(const struct challenges *challenges, const struct agent *agent,
+                     const Bourse__V1__ChallengeReady *body, const struct challenges_now *now)
 {
     const struct hash32 dice = dice_of(now, DICE_ROWS);
-    if (body->digests.len != challenge_product_answer_bytes(&agent->product)) {
+    const struct challenge_product *product = &agent->product;
+    if (body->digests.len != challenge_product_answer_bytes(product)) {
         return false;
+    }
+    if (challenge_product_is_chain(product)) {
+        challenge_chain_factor(product, challenges->factor);
     }
     bool holds = true;
     for (size_t i = 0; holds && i < CHALLENGE_ROWS_CHECKED; i++) {
-        const uint64_t number =
-            number_of(&dice, i) % ((uint64_t)agent->product.rounds * agent->product.side);
-        holds = challenge_product_holds(&agent->product, (uint32_t)(number / agent->product.side),
-                                        (uint32_t)(number % agent->product.side),
-                                        body->digests.data + number * CHALLENGE_DIGEST_BYTES);
+        const uint32_t number =
+            (uint32_t)(number_of(&dice, i) % challenge_product_digests(product));
+        holds = digest_holds(challenges, product, body->digests.data, number);
     }
     return holds;
 }
@@ -333,7 +374,7 @@ static bool judge(struct challenges *challenges, const struct exchange *exchange
                now);
         return false;
     }
-    if (!is_right(agent, body, now)) {
+    if (!is_right(challenges, agent, body, now)) {
         settle(challenges, exchange, agent, CHALLENGE_WRONG, 0, now);
         return false;
     }
@@ -491,6 +532,7 @@ static struct outgoing *look(struct challenges *challenges, const struct exchang
     challenges->next_ns = now->monotonic_ns + CHALLENGES_APART_NS;
     agent->device = round.row.device;
     agent->claimed_mflops = round.claimed_mflops;
+    agent->answers_chains = answers_chains(&round.row);
     agent->on_device = is_on_device(&round.row);
     return challenge(challenges, agent, STAGE_WAY, now);
 }
@@ -538,8 +580,10 @@ struct outgoing *challenges_refuse(struct challenges *challenges, const struct e
         return NULL;
     }
     const int64_t closed_ns = fact->closed_until_ns - log_ns;
+    const bool is_held = search.claimed_mflops > figure_of(&search.row, "gemm_fp32");
     return closed_ns > 0
                ? outgoing_refuse(request, REJECT_CHALLENGE, "closed_ms", closed_ns / NS_PER_MS, 0)
-               : outgoing_refuse(request, REJECT_CHALLENGE, "gemm_fp32", search.claimed_mflops,
+               : outgoing_refuse(request, REJECT_CHALLENGE,
+                                 is_held ? "gemm_fp32_held" : "gemm_fp32", search.claimed_mflops,
                                  fact->limit_mflops);
 }

@@ -4,13 +4,16 @@
 
 int64_t challenged_claim(const struct bourse_device *device)
 {
+    int64_t claim = 0;
     for (size_t i = 0; !device->simulated && i < device->attribute_count; i++) {
         const struct bourse_attribute *attribute = &device->attributes[i];
-        if (attribute->text == NULL && strcmp(attribute->name, "gemm_fp32") == 0) {
-            return attribute->number > 0 ? attribute->number : 0;
+        const bool is_speed = strcmp(attribute->name, "gemm_fp32") == 0 ||
+                              strcmp(attribute->name, "gemm_fp32_held") == 0;
+        if (attribute->text == NULL && is_speed && attribute->number > claim) {
+            claim = attribute->number;
         }
     }
-    return 0;
+    return claim;
 }
 
 void challenged_add(struct bourse_challenged *counts, const struct bourse_device *device)

@@ -5,8 +5,8 @@
 
 #include "consumer/client/bourse.h"
 
-/* Returns the Mflop/s of float32 products that a slot of the device claims; 0: the device claims
- * none, or is simulated. */
+/* Returns the Mflop/s of float32 products that a slot of the device claims, the higher figure of
+ * those with and without copies; 0: the device claims none, or is simulated. */
 int64_t challenged_claim(const struct bourse_device *device);
 /* Counts the device. */
 void challenged_add(struct bourse_challenged *counts, const struct bourse_device *device);

@@ -88,10 +88,10 @@ static bool check_figure(const char *text, struct problem *ret_problem)
 static bool check_known(const struct requirement_field *field, const char *text,
                         struct problem *ret_problem)
 {
-    static const char *const executors[] = {"command", "noop", "tensor", "kernel",
-                                            "plugin",  "wasm", "onnx"};
     if (strcmp(field->name, "executor") == 0) {
-        return check_name(field->name, text, executors, sizeof executors / sizeof executors[0],
+        size_t count;
+        const char *const *executors = requirement_executors(&count);
+        return check_name(field->name, text, executors, count,
                           "command, noop, tensor, kernel, plugin, wasm and onnx", ret_problem);
     }
     if (strcmp(field->name, "measured") == 0) {

@@ -37,7 +37,7 @@ const struct requirement_field requirement_field_table[] = {
      "the same where the factors are in the device's memory already and the result stays there"},
     {"executor", FIELD_TEXT,
      "what it can run: command, noop, tensor, kernel, plugin, wasm or onnx"},
-    {"challenge", FIELD_TEXT, "the figure that the broker challenges on it: gemm_fp32"},
+    {"challenge", FIELD_TEXT, "what the broker challenges on it: gemm_fp32 or gemm_fp32_held"},
     {"engine", FIELD_TEXT, "what computes ONNX models there, as in onnxruntime-1.30.0"},
     {"backend", FIELD_TEXT,
      "the execution provider of ONNX Runtime that computes models there, as in webgpu"},
@@ -110,12 +110,21 @@ enum units_kind requirement_field_units(const struct requirement_field *field)
     return UNITS_COUNT;
 }
 
+const char *const *requirement_executors(size_t *ret_count)
+{
+    static const char *const names[] = {"command", "noop", "tensor", "kernel",
+                                        "plugin",  "wasm", "onnx"};
+    *ret_count = sizeof names / sizeof names[0];
+    return names;
+}
+
 bool requirement_is_figure(const char *name)
 {
     const struct requirement_field *field = requirement_field(name);
-    return field != NULL && (field->type == FIELD_BYTES || field->type == FIELD_BANDWIDTH ||
-                             field->type == FIELD_FLOPS || field->type == FIELD_OPS ||
-                             strcmp(name, "gflops") == 0 || strcmp(name, "gemm_fp32") == 0);
+    return field != NULL &&
+           (field->type == FIELD_BYTES || field->type == FIELD_BANDWIDTH ||
+            field->type == FIELD_FLOPS || field->type == FIELD_OPS || strcmp(name, "gflops") == 0 ||
+            strcmp(name, "gemm_fp32") == 0 || strcmp(name, "gemm_fp32_held") == 0);
 }
 
 void requirement_figure(const char *name, int64_t value, char ret_text[UNITS_TEXT_SIZE])

@@ -45,6 +45,20 @@ static void print_held(const json_t *held)
     }
 }
 
+/* Prints a line for each device that is far below what the catalogue says of its model. */
+static void print_below(const json_t *below)
+{
+    size_t i;
+    const json_t *device;
+    json_array_foreach(below, i, device)
+    {
+        const char *name = json_string_value(json_object_get(device, "device"));
+        const char *text = json_string_value(json_object_get(device, "text"));
+        printf("%-12s %s: %s\n", i == 0 ? "slow" : "", name == NULL ? "" : name,
+               text == NULL ? "" : text);
+    }
+}
+
 /* Prints nothing for null. */
 static void print_network(const json_t *network)
 {
@@ -86,6 +100,7 @@ static void print_energy(const json_t *energy)
 void usage_lines_print(const json_t *answer)
 {
     print_held(json_object_get(answer, "held"));
+    print_below(json_object_get(answer, "below_catalogue"));
     print_network(json_object_get(answer, "network"));
     print_energy(json_object_get(answer, "energy"));
 }

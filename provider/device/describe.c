@@ -198,6 +198,7 @@ static void describe_kernel_device(struct offer *offer, const struct config *con
         measured_attribute(offer, "gemm_fp32", device->gemm_mflops);
         measured_attribute(offer, "gemm_fp32_held", device->gemm_held_mflops);
         text_attribute(offer, "challenge", "gemm_fp32");
+        text_attribute(offer, "challenge", device->gemm_held_mflops > 0 ? "gemm_fp32_held" : "");
         measured_attribute(offer, "tf32", operations(device->tf32_mflops));
         measured_attribute(offer, "tf32_held", operations(device->tf32_held_mflops));
         measured_attribute(offer, "bf16", operations(device->bf16_mflops));

@@ -55,9 +55,10 @@ struct kernel_interface {
     /* True: each {local: ...} of a launch is a parameter of the kernel. False: it is a setting of
      * the launch. */
     bool local_is_parameter;
-    /* A program with the kernels bourse_rate(out, a, b, steps) and bourse_copy(from, to). In each
-     * step, a work-item of bourse_rate does 32 float32 multiplications and 32 additions. A
-     * work-item of bourse_copy copies 16 bytes. */
+    /* A program with the kernels bourse_rate(out, a, b, steps), bourse_copy(from, to) and
+     * bourse_fold(values). In each step, a work-item of bourse_rate does 32 float32 multiplications
+     * and 32 additions. A work-item of bourse_copy copies 16 bytes. A work-item of bourse_fold
+     * replaces one whole number by challenge_chain_fold of it. */
     const char *measure_source;
     /* Says how the open device computes products. */
     void (*product)(const struct engine *engine, struct kernel_product *ret_product);

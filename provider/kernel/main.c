@@ -20,7 +20,9 @@
 #include "provider/kernel/mig.h"
 #include "provider/kernel/nvml.h"
 #include "provider/kernel/opencl.h"
-#include "provider/kernel/product.h"
+#include "provider/kernel/product/chain.h"
+#include "provider/kernel/product/product.h"
+#include "provider/kernel/product/product_trial.h"
 #include "provider/tensor/ask.h"
 #include "provider/tensor/challenge_answer.h"
 
@@ -170,11 +172,11 @@ static struct product_figures measure_gemm(struct session *session, uint64_t mem
 {
     struct product_figures figures = {.mflops = 0};
     struct problem *problem = session->engine.has_library ? &session->no_library : ret_problem;
-    if (!product_measure(&session->engine, TENSOR_FP32, memory_bytes, &figures, problem) &&
+    if (!product_trial(&session->engine, TENSOR_FP32, memory_bytes, &figures, problem) &&
         session->engine.has_library && !session->engine.is_spent) {
         session->engine.shuns_library = true;
         session->library[0] = '\0';
-        (void)product_measure(&session->engine, TENSOR_FP32, memory_bytes, &figures, ret_problem);
+        (void)product_trial(&session->engine, TENSOR_FP32, memory_bytes, &figures, ret_problem);
     }
     return figures;
 }
@@ -185,8 +187,8 @@ static struct product_figures measure_rounded(struct session *session, enum tens
 {
     struct product_figures figures = {.mflops = 0};
     if (session->library[0] != '\0' && !session->engine.is_spent) {
-        (void)product_measure(&session->engine, compute, memory_bytes, &figures,
-                              &session->no_library);
+        (void)product_trial(&session->engine, compute, memory_bytes, &figures,
+                            &session->no_library);
     }
     return figures;
 }
@@ -289,8 +291,11 @@ static enum operation_status run_challenge(struct session *session, const struct
     struct device_product product = {
         .engine = &session->engine, .contents = &nothing, .memory_bytes = memory_bytes};
     const struct operation_multiplier multiplier = {.multiply = multiply, .context = &product};
-    return challenge_answer_run(ask->words + KERNEL_DEVICE_WORDS, ask->count - KERNEL_DEVICE_WORDS,
-                                &multiplier, problem);
+    const char *const *words = ask->words + KERNEL_DEVICE_WORDS;
+    const size_t count = ask->count - KERNEL_DEVICE_WORDS;
+    return count == CHAIN_WORDS
+               ? chain_run(&session->engine, words, count, memory_bytes, stdout, problem)
+               : challenge_answer_run(words, count, &multiplier, problem);
 }
 
 /* Buffers of a processor are this process's memory. Other devices have their own, of which each

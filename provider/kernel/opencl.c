@@ -22,6 +22,11 @@ static const char measure_source[] =
     "kernel void bourse_copy(global const float4 *from, global float4 *to)\n"
     "{\n"
     "    to[get_global_id(0)] = from[get_global_id(0)];\n"
+    "}\n"
+    "kernel void bourse_fold(global float *values)\n" /* as challenge_chain_fold */
+    "{\n"
+    "    const int sum = (int)values[get_global_id(0)];\n"
+    "    values[get_global_id(0)] = (float)(((sum >> 2) & 1023) - 512);\n"
     "}\n";
 
 /* An open device. */

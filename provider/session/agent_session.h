@@ -173,6 +173,7 @@ struct agent_challenge {
     struct id128 device;
     struct hash32 seed;
     uint32_t side, rounds;
+    uint32_t rows, steps; /* of a chain; 0: products (base/challenge_product.h) */
 };
 
 /* A parting says how the connection ended. */

@@ -63,6 +63,8 @@ void challenge_answered(struct agent_session *session, int64_t now_ns,
     memcpy(action.challenge.seed.bytes, body->seed.data, sizeof action.challenge.seed.bytes);
     action.challenge.side = body->side;
     action.challenge.rounds = body->rounds;
+    action.challenge.rows = body->has_rows ? body->rows : 0;
+    action.challenge.steps = body->has_steps ? body->steps : 0;
     if (session->is_challenged) { /* the former challenge is still computed */
         (void)agent_session_challenged(session, now_ns, &action.challenge, NULL, 0);
         return;
@@ -107,7 +109,8 @@ static bool is_lowered(struct offered_device *device, int64_t mflops)
     bool is_changed = false;
     for (size_t i = 0; i < device->facts.attribute_count; i++) {
         struct attribute *attribute = &device->attributes[i];
-        const bool is_gemm = strcmp(attribute->name, "gemm_fp32") == 0;
+        const bool is_gemm = strcmp(attribute->name, "gemm_fp32") == 0 ||
+                             strcmp(attribute->name, "gemm_fp32_held") == 0;
         const bool is_fp32 = strcmp(attribute->name, "fp32") == 0;
         int64_t most = mflops;
         if (attribute->is_text || (!is_gemm && !is_fp32) ||

@@ -206,7 +206,8 @@ void offers_rejected(struct agent_session *session, int64_t now_ns,
         memset(&ask->order, 0, sizeof ask->order);
         note_refused_ask(session, ask, event);
         const bool is_too_high =
-            event->reject == REJECT_CHALLENGE && strcmp(event->field, "gemm_fp32") == 0;
+            event->reject == REJECT_CHALLENGE &&
+            (strcmp(event->field, "gemm_fp32") == 0 || strcmp(event->field, "gemm_fp32_held") == 0);
         if (!is_too_high || !challenge_lowers(session, now_ns, &ask->terms.device, event->limit)) {
             offers_later(session, now_ns);
         }

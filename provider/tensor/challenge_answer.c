@@ -12,6 +12,7 @@ static bool read_product(const char *const *words, size_t count, struct challeng
 {
     char *end_of_side = NULL;
     char *end_of_rounds = NULL;
+    *ret = (struct challenge_product){.side = 0};
     if (count != CHALLENGE_WORDS ||
         !text_unhex(words[1], ret->seed.bytes, sizeof ret->seed.bytes)) {
         return false;

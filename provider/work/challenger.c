@@ -183,7 +183,7 @@ static size_t read_digests(struct challenger *challenger)
 struct words {
     const char *items[WORDS_MOST];
     size_t count;
-    char memory[24], seed[2 * sizeof(struct hash32) + 1], side[16], rounds[16];
+    char memory[24], seed[2 * sizeof(struct hash32) + 1], side[16], rounds[16], rows[16], steps[16];
 };
 
 static void add(struct words *words, const char *word)
@@ -201,6 +201,8 @@ static void fill_words(const struct challenger *challenger, struct words *words)
     text_hex(product->seed.bytes, sizeof product->seed.bytes, words->seed);
     (void)snprintf(words->side, sizeof words->side, "%u", product->side);
     (void)snprintf(words->rounds, sizeof words->rounds, "%u", product->rounds);
+    (void)snprintf(words->rows, sizeof words->rows, "%u", product->rows);
+    (void)snprintf(words->steps, sizeof words->steps, "%u", product->steps);
     if (device != NULL) {
         add(words, kernel_op_api_word(device->api));
         add(words, device->id);
@@ -214,6 +216,10 @@ static void fill_words(const struct challenger *challenger, struct words *words)
     add(words, words->seed);
     add(words, words->side);
     add(words, words->rounds);
+    if (challenge_product_is_chain(product)) {
+        add(words, words->rows);
+        add(words, words->steps);
+    }
 }
 
 /* ---------------------------------------------------------------- the thread */
@@ -304,12 +310,18 @@ static bool give(struct challenger *challenger)
 bool challenger_begin(struct challenger *challenger, const struct agent_challenge *challenge,
                       const struct offer *offer)
 {
-    const struct challenge_product product = {
-        .seed = challenge->seed, .side = challenge->side, .rounds = challenge->rounds};
+    const struct challenge_product product = {.seed = challenge->seed,
+                                              .side = challenge->side,
+                                              .rounds = challenge->rounds,
+                                              .rows = challenge->rows,
+                                              .steps = challenge->steps};
+    const bool is_computed =
+        !challenge_product_is_chain(&product) || offer->kernel_device != NULL; /* else too slow */
     const char *program = offer->plugin != NULL          ? challenger->config.plugin_path
                           : offer->kernel_device != NULL ? challenger->config.kernel_path
                                                          : challenger->config.tensor_path;
-    if (challenger->is_busy || program == NULL || !challenge_product_is_valid(&product)) {
+    if (challenger->is_busy || program == NULL || !is_computed ||
+        !challenge_product_is_valid(&product)) {
         return false;
     }
     pthread_mutex_lock(&challenger->mutex);

@@ -162,7 +162,8 @@ bool lanes_read_held(const struct lanes *lanes, size_t offer, struct lanes_held 
     if (offer >= lanes->config.offers->count || its->kernel_device == NULL) {
         return false;
     }
-    *ret_held = (struct lanes_held){.label = its->device.label,
+    *ret_held = (struct lanes_held){.device = its->kernel_device,
+                                    .label = its->device.label,
                                     .cap_bytes = its->held_bytes * its->device.slots,
                                     .figures = device_memory_read(lanes->device_memory, offer)};
     return true;

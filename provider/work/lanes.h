@@ -103,6 +103,7 @@ bool lanes_has_ends(struct lanes *lanes, const struct agent_work *work);
 void lanes_forget_output(struct lanes *lanes, const uint64_t *leases, size_t count);
 /* A device for kernels holds inputs in its memory, which has saved copies since the start. */
 struct lanes_held {
+    const struct kernel_device *device;
     const char *label;  /* of the device */
     uint64_t cap_bytes; /* all slots together */
     struct held_figures figures;

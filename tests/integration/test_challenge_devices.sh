@@ -3,12 +3,12 @@
 # challenges and are found right, on a loaded machine perhaps with a lower claim. A CUDA device whose products are wrong loses its ask for a time.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
-fire_begin challenge_devices "$1" bourse-kernel bourse-kernel-fake bourse-kernel-fake-lies bourse-tensor bourse-audit
+fire_begin challenge_devices "$1" bourse-kernel bourse-kernel-fake bourse-kernel-fake-lies bourse-kernel-fake-boasts bourse-tensor bourse-audit
 [ -r /etc/OpenCL/vendors/pocl.icd ] || skip "no pocl (Debian package pocl-opencl-icd)"
 export POCL_DEVICES=basic
 
 market_up --credits 10 --slots 1
-market_config 'heartbeat: 200ms' 'challenge: 2s'
+market_config 'heartbeat: 1s' 'challenge: 2s'
 agent() { # NAME DEVICE [KERNEL]: an agent with one device of this name, whose program for kernels may be another
     agent_join "$work/of-$1" --name "of-$1" </dev/null
     printf '%s\n' "name: of-$1" 'slots: 1' 'price: 0.50' 'memory: 128MiB' 'disk: 64MiB' 'devices:' \
@@ -54,4 +54,13 @@ closed() { is liar outcome wrong && is liar price none; }
 until_true 120 closed || fail "wrong products are taken: $("$bourse" devices --json; cat agent-liar.log)"
 told() { grep -q 'the broker refused the ask: CHALLENGE' agent-liar.log; }
 until_true 60 told || fail "its owner is not told: $(cat agent-liar.log)"
+kill "$agent_of"
+ended "$agent_of" 60 || fail "the agent does not end"
+
+# ---------------------------------------------------------------- one that is fast because it computes nothing large
+agent boaster 'cuda: F100' bourse-kernel-fake-boasts
+claim=$("$bourse" devices of-boaster/boaster --json | grep -oE '"name":"gemm_fp32_held","value":[0-9]+' | grep -oE '[0-9]+$')
+[ "$claim" -ge 1000000 ] || fail "the device claims $claim Mflop/s, too few for a chain"
+found() { is boaster outcome wrong && is boaster price none; }
+until_true 120 found || fail "a fast result that was not computed is taken: $("$bourse" devices --json; cat agent-boaster.log)"
 echo "challenges: devices for kernels are right in time, and wrong products are found"

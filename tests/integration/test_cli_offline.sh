@@ -125,7 +125,7 @@ grep -q '^sources: ' out || fail "no sources: $(cat out)"
 expect 0 '"bf16_ops":\{"value":459000000000000.0,"source":"declared","verified":true\}' \
     "$bourse" devices --catalogue google-tpu-v5p --json
 grep -q '"power_w":{"value":null,"source":"unknown"}' out || fail "an unknown figure in JSON: $(cat out)"
-[ "$("$bourse" devices --catalogue --quiet | sort -u | wc -l)" -eq 40 ] || fail "not 40 devices"
+[ "$("$bourse" devices --catalogue --quiet | sort -u | wc -l)" -eq 43 ] || fail "not 43 devices"
 expect 3 'is several: nvidia-h100-sxm5, nvidia-h100-pcie' "$bourse" devices --catalogue nvidia-h100
 expect 3 'did you mean "nvidia-h100-sxm5"' "$bourse" devices --catalogue nvidia-h100-sxm
 expect 0 '^nvidia-h100-sxm5 +139 us +0.09[0-9]* J +compute$' "$bourse" devices --estimate matmul:4096x4096x4096:bf16

@@ -16,7 +16,15 @@ enum {
     THREADS = 256,
 };
 
-enum operand_kind { IS_NONE, IS_REGISTER, IS_NUMBER, IS_TID_X, IS_CTAID_X, IS_CTAID_Y };
+enum operand_kind {
+    IS_NONE,
+    IS_REGISTER,
+    IS_NUMBER,
+    IS_TID_X,
+    IS_NTID_X,
+    IS_CTAID_X,
+    IS_CTAID_Y,
+};
 
 /* The address [register + number] is a register with a number. */
 struct operand {
@@ -32,15 +40,20 @@ enum operation {
     MOV,
     AND,
     SHR_32,
+    SHR_SIGNED,
     SHL_32,
     SHL_64,
     ADD_32,
+    SUB_SIGNED,
     ADD_64,
     LESS,
     UNEQUAL,
     MUL_WIDE,
     MUL_LOW,
+    MAD_LOW,
     WIDEN,
+    TO_WHOLE,
+    TO_FLOAT,
     LD_GLOBAL,
     ST_GLOBAL,
     LD_SHARED,
@@ -59,15 +72,20 @@ static const char *const words[OPERATIONS] = {
     [MOV] = "mov.u32 mov.f32",
     [AND] = "and.b32 and.pred",
     [SHR_32] = "shr.u32",
+    [SHR_SIGNED] = "shr.s32",
     [SHL_32] = "shl.b32",
     [SHL_64] = "shl.b64",
     [ADD_32] = "add.u32",
+    [SUB_SIGNED] = "sub.s32",
     [ADD_64] = "add.u64",
     [LESS] = "setp.lt.u32",
     [UNEQUAL] = "setp.neu.f32",
     [MUL_WIDE] = "mul.wide.u32",
     [MUL_LOW] = "mul.lo.u32",
+    [MAD_LOW] = "mad.lo.u32",
     [WIDEN] = "cvt.u64.u32",
+    [TO_WHOLE] = "cvt.rzi.s32.f32",
+    [TO_FLOAT] = "cvt.rn.f32.s32",
     [LD_GLOBAL] = "ld.global.f32",
     [ST_GLOBAL] = "st.global.f32",
     [LD_SHARED] = "ld.shared.f32",
@@ -171,8 +189,10 @@ static uint64_t sum_of(const char *text)
 
 static bool read_operand(struct program *program, char *text, struct operand *ret_operand)
 {
-    static const struct name specials[] = {
-        {"%tid.x", IS_TID_X}, {"%ctaid.x", IS_CTAID_X}, {"%ctaid.y", IS_CTAID_Y}};
+    static const struct name specials[] = {{"%tid.x", IS_TID_X},
+                                           {"%ntid.x", IS_NTID_X},
+                                           {"%ctaid.x", IS_CTAID_X},
+                                           {"%ctaid.y", IS_CTAID_Y}};
     *ret_operand = (struct operand){.kind = IS_NUMBER};
     if (text[0] == '[') {
         text++;
@@ -350,6 +370,8 @@ static uint64_t value_of(const struct block *block, unsigned number, const struc
         return block->threads[number].registers[operand->at] + operand->number;
     case IS_TID_X:
         return number;
+    case IS_NTID_X:
+        return block->launch->block;
     case IS_CTAID_X:
         return block->x;
     case IS_CTAID_Y:
@@ -415,6 +437,13 @@ static uint64_t parameter(const struct block *block, const struct operand *opera
     return value;
 }
 
+/* Shifts the sign along. */
+static uint32_t shifted(uint32_t value, unsigned by)
+{
+    const uint32_t sign = value >> 31 != 0 ? ~(UINT32_MAX >> by) : 0;
+    return value >> by | sign;
+}
+
 /* Returns the result of an instruction that leaves one in its first operand. */
 static uint64_t compute(struct block *block, unsigned number, const struct instruction *line)
 {
@@ -430,6 +459,10 @@ static uint64_t compute(struct block *block, unsigned number, const struct instr
         return a & b;
     case SHR_32:
         return (uint32_t)a >> b;
+    case SHR_SIGNED:
+        return (uint32_t)shifted((uint32_t)a, (unsigned)b);
+    case SUB_SIGNED:
+        return (uint32_t)(a - b);
     case SHL_32:
         return (uint32_t)((uint32_t)a << b);
     case SHL_64:
@@ -446,6 +479,12 @@ static uint64_t compute(struct block *block, unsigned number, const struct instr
         return (uint64_t)(uint32_t)a * (uint32_t)b;
     case MUL_LOW:
         return (uint32_t)((uint32_t)a * (uint32_t)b);
+    case MAD_LOW:
+        return (uint32_t)((uint32_t)a * (uint32_t)b + value_of(block, number, &operands[3]));
+    case TO_WHOLE:
+        return (uint32_t)(int32_t)float_of(a);
+    case TO_FLOAT:
+        return bits_of((float)(int32_t)(uint32_t)a);
     case WIDEN:
         return (uint32_t)a;
     case LD_GLOBAL:

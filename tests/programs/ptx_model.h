@@ -1,9 +1,10 @@
 /* tests/programs/ptx_model.h carries out a kernel from its text in PTX, thread by thread, for
  * tests.
  *
- * The model knows the instructions that the kernel of products has, and no others. All threads of a
- * block run one after another up to the next barrier. Memory outside the buffers of the launch is
- * an error, and so is a text with an instruction or operand that the model does not know. */
+ * The model knows the instructions that the kernels of products and folds have, and no others. All
+ * threads of a block run one after another up to the next barrier. Memory outside the buffers of
+ * the launch is an error, and so is a text with an instruction or operand that the model does not
+ * know. */
 #ifndef BOURSE_TESTS_PROGRAMS_PTX_MODEL_H
 #define BOURSE_TESTS_PROGRAMS_PTX_MODEL_H
 

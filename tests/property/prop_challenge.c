@@ -36,7 +36,7 @@ static double drawn(double most)
 static bool challenge(struct challenge_fact *fact, int64_t claimed, double speed, double slower)
 {
     struct challenge_product product;
-    challenge_rules_size(claimed, &product);
+    challenge_rules_size(claimed, false, &product);
     const int64_t took_ns = (int64_t)((double)works_ns(&product, speed) * slower) +
                             (int64_t)drawn((double)CHALLENGE_START_NS);
     const bool is_in_time = took_ns <= challenge_rules_allowed_ns(&product, claimed, false);

@@ -4,7 +4,9 @@
 #include "base/random.h"
 #include "provider/kernel/opencl.h"
 #include "provider/kernel/opencl_product.h"
-#include "provider/kernel/product.h"
+#include "provider/kernel/product/product.h"
+#include "provider/kernel/product/product_trial.h"
+#include "tests/support/chain_play.h"
 #include "tests/support/property_seed.h"
 #include "tests/support/suite.h"
 
@@ -184,11 +186,25 @@ START_TEST(a_device_is_tried_and_measured)
     struct problem problem = {""};
     struct product_figures figures = {.mflops = 0};
     plan = plan_of(_i);
-    ck_assert_msg(product_measure(&engine, TENSOR_FP32, 64 << 20, &figures, &problem), "%s",
+    ck_assert_msg(product_trial(&engine, TENSOR_FP32, 64 << 20, &figures, &problem), "%s",
                   problem.text);
     ck_assert(figures.mflops > 0 && figures.held_mflops > 0);
     plan.entry = "another";
-    ck_assert(!product_measure(&engine, TENSOR_FP32, 64 << 20, &figures, &problem));
+    ck_assert(!product_trial(&engine, TENSOR_FP32, 64 << 20, &figures, &problem));
+}
+END_TEST
+
+START_TEST(a_chain_of_products_is_that_of_whole_numbers)
+{
+    const struct challenge_product product = {
+        .seed = {{(uint8_t)_i, 7}}, .side = 192, .rounds = 2, .rows = 320, .steps = 5};
+    struct problem problem = {""};
+    enum operation_status status;
+    plan = plan_of(_i);
+    char *hex = chain_play(&engine, &product, 64 << 20, &status, &problem);
+    ck_assert_msg(hex != NULL, "%s", problem.text);
+    ck_assert_uint_eq(chain_right(&product, hex), 640);
+    free(hex);
 }
 END_TEST
 
@@ -200,6 +216,7 @@ int main(void)
     }
     const struct suite_test tests[] = {
         LOOP(a_product_is_that_of_plain_c, 0, PLANS), LOOP(odd_sides_are_right, 0, PLANS),
-        TEST(what_holds_no_row_is_refused), LOOP(a_device_is_tried_and_measured, 0, PLANS)};
+        TEST(what_holds_no_row_is_refused), LOOP(a_device_is_tried_and_measured, 0, PLANS),
+        LOOP(a_chain_of_products_is_that_of_whole_numbers, 0, PLANS)};
     return suite_main("device_product", begin, end, tests, sizeof tests / sizeof tests[0]);
 }

@@ -167,7 +167,7 @@ static void figure_text(const char *name, int64_t value, char ret_text[UNITS_TEX
 {
     if (strcmp(name, "gflops") == 0) {
         rate_text(value, GIGA, ret_text);
-    } else if (strcmp(name, "gemm_fp32") == 0) {
+    } else if (strcmp(name, "gemm_fp32") == 0 || strcmp(name, "gemm_fp32_held") == 0) {
         rate_text(value, MEGA, ret_text);
     } else {
         requirement_figure(name, value, ret_text);

@@ -2,6 +2,7 @@
 #include "broker/challenge/challenges.h"
 
 #include "base/checked.h"
+#include "base/sha256.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "tests/support/hand_market.h"
@@ -199,6 +200,60 @@ static struct outgoing *answer(struct outgoing *challenge, int64_t took_ns, bool
     body.device = said->device;
     body.seed = said->seed;
     body.digests = (ProtobufCBinaryData){.len = sizeof digests, .data = digests};
+    pass(took_ns);
+    struct outgoing *reply = ready(&body);
+    codec_free(&decoded);
+    outgoing_destroy(&challenge);
+    return reply;
+}
+
+/* Writes the digests of the rows that the broker looks at with the next dice, and of no others: the
+ * products of all rows would take a fast device. */
+static void answer_rows(const struct challenge_product *product, bool is_right, uint8_t *digests)
+{
+    static int16_t factor[CHALLENGE_CHAIN_SIDE_MOST * CHALLENGE_CHAIN_SIDE_MOST];
+    const struct hash32 roll = {{(uint8_t)(rolls + 1)}};
+    const uint8_t use = 3;
+    struct sha256 hash;
+    sha256_start(&hash);
+    sha256_add(&hash, roll.bytes, sizeof roll.bytes);
+    sha256_add(&hash, &use, sizeof use);
+    const struct hash32 dice = sha256_end(&hash);
+    challenge_chain_factor(product, factor);
+    for (size_t i = 0; i < CHALLENGE_ROWS_CHECKED; i++) {
+        uint64_t number;
+        memcpy(&number, dice.bytes + i * sizeof number, sizeof number);
+        number %= challenge_product_digests(product);
+        uint8_t *digest = digests + number * CHALLENGE_CHAIN_DIGEST_BYTES;
+        challenge_chain_row(product, factor, (uint32_t)(number / product->rows),
+                            (uint32_t)(number % product->rows), digest);
+        digest[0] ^= !is_right;
+    }
+}
+
+/* Answers a challenge that is a chain after `took_ns`, and destroys it. */
+static struct outgoing *answer_chain(struct outgoing *challenge, int64_t took_ns, bool is_right)
+{
+    static uint8_t digests[CHALLENGE_ANSWER_MOST];
+    ProtobufCMessage *decoded = NULL;
+    ck_assert_ptr_nonnull(challenge);
+    ck_assert_int_eq(
+        codec_decode(MESSAGE_CHALLENGE, challenge->body, challenge->length, &decoded, NULL),
+        CODEC_OK);
+    const Bourse__V1__Challenge *said = (const void *)decoded;
+    ck_assert(said->has_rows && said->has_steps);
+    struct challenge_product product = {
+        .side = said->side, .rounds = said->rounds, .rows = said->rows, .steps = said->steps};
+    memcpy(product.seed.bytes, said->seed.data, sizeof product.seed.bytes);
+    ck_assert(challenge_product_is_valid(&product));
+    memset(digests, 0, sizeof digests);
+    answer_rows(&product, is_right, digests);
+    Bourse__V1__ChallengeReady body = BOURSE__V1__CHALLENGE_READY__INIT;
+    body.has_device = body.has_seed = body.has_digests = true;
+    body.device = said->device;
+    body.seed = said->seed;
+    body.digests =
+        (ProtobufCBinaryData){.len = challenge_product_answer_bytes(&product), .data = digests};
     pass(took_ns);
     struct outgoing *reply = ready(&body);
     codec_free(&decoded);
@@ -463,6 +518,70 @@ START_TEST(a_plugins_device_is_challenged_where_the_plugin_multiplies)
 }
 END_TEST
 
+/* Offers a GPU that claims this without copies, and a tenth of that with them. */
+static void advertise_fast(int64_t held)
+{
+    const struct attribute attributes[] = {
+        {.name = "api", .is_text = true, .text = "cuda"},
+        {.name = "challenge", .is_text = true, .text = "gemm_fp32"},
+        {.name = "challenge", .is_text = true, .text = "gemm_fp32_held"},
+        {.name = "gemm_fp32", .number = held / 10},
+        {.name = "gemm_fp32_held", .number = held},
+        {.name = "kind", .is_text = true, .text = "gpu"},
+    };
+    device = (struct id128){{PROVIDER}};
+    const struct exchange_device offered = {.device = device,
+                                            .slots = 2,
+                                            .attributes = attributes,
+                                            .attribute_count = 6,
+                                            .label = "a gpu"};
+    struct exchange_command given = command(EXCHANGE_ADVERTISE, PROVIDER);
+    given.advertise = (struct exchange_advertise){&offered, 1};
+    apply(&given);
+    place_ask(PROVIDER);
+}
+
+static void play_chain(int64_t took_ns, bool is_right)
+{
+    struct outgoing *work = answer_chain(await(2 * DAY), TRIP_NS, true);
+    ck_assert_ptr_null(answer_chain(work, TRIP_NS + took_ns, is_right));
+}
+
+/* A GPU of 6 Tflop/s computes its chain in 0.6 s. One that does 1.5 Tflop/s takes 2.4 s, and
+ * hides nothing behind the making of factors. */
+START_TEST(a_fast_device_that_claims_four_times_its_speed_is_lowered)
+{
+    advertise_fast(6000000);
+    ck_assert_ptr_null(begin_ready());
+    play_chain(650 * NS_PER_MS, true);
+    ck_assert_int_eq(fact()->outcome, CHALLENGE_OK);
+    ck_assert_int_eq(fact()->claimed_mflops, 6000000);
+    for (int i = 0; i < CHALLENGE_TRIES; i++) {
+        play_chain(2400 * NS_PER_MS, true);
+    }
+    ck_assert_int_eq(fact()->outcome, CHALLENGE_SLOW);
+    ck_assert_int_ge(fact()->limit_mflops, 1400000);
+    ck_assert_int_le(fact()->limit_mflops, 1500000);
+    ck_assert_int_eq(refusal_of_ask(), REJECT_CHALLENGE);
+    ck_assert(is_doubted());
+    advertise_fast(1400000);
+    ck_assert_int_eq(refusal_of_ask(), REJECT_NONE);
+}
+END_TEST
+
+/* A fast result that the device did not compute is wrong. */
+START_TEST(a_wrong_chain_closes_the_ask)
+{
+    advertise_fast(6000000);
+    ck_assert_ptr_null(begin_ready());
+    play_chain(10 * NS_PER_MS, false);
+    ck_assert_int_eq(refusal_of_ask(), REJECT_NONE);
+    play_chain(10 * NS_PER_MS, false);
+    ck_assert_int_eq(fact()->outcome, CHALLENGE_WRONG);
+    ck_assert_int_eq(refusal_of_ask(), REJECT_CHALLENGE);
+}
+END_TEST
+
 SUITE("challenges", begin, finish, TEST(an_answer_in_time_is_noted_and_nothing_else_happens),
       TEST(the_way_there_and_back_is_taken_off),
       TEST(three_slow_answers_take_the_ask_until_the_claim_is_lower),
@@ -472,4 +591,6 @@ SUITE("challenges", begin, finish, TEST(an_answer_in_time_is_noted_and_nothing_e
       TEST(simulated_devices_and_silent_agents_are_not_challenged),
       TEST(a_market_without_challenges_sends_none), TEST(a_second_message_answers_the_first),
       TEST(a_device_for_kernels_is_challenged_where_its_agent_answers),
-      TEST(a_plugins_device_is_challenged_where_the_plugin_multiplies))
+      TEST(a_plugins_device_is_challenged_where_the_plugin_multiplies),
+      TEST(a_fast_device_that_claims_four_times_its_speed_is_lowered),
+      TEST(a_wrong_chain_closes_the_ask))

@@ -3,7 +3,8 @@
 #include "provider/kernel/cublaslt.h"
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/engine.h"
-#include "provider/kernel/product.h"
+#include "provider/kernel/product/product.h"
+#include "provider/kernel/product/product_trial.h"
 #include "tests/support/suite.h"
 
 #include <dlfcn.h>
@@ -291,25 +292,25 @@ START_TEST(the_trial_finds_a_library_that_rounds_or_lies)
     open_lt();
     for (int i = 0; i < TENSOR_COMPUTES; i++) {
         const enum tensor_compute compute = (enum tensor_compute)i;
-        ck_assert_msg(product_measure(&engine, compute, MEMORY, &figures, &problem), "%s",
+        ck_assert_msg(product_trial(&engine, compute, MEMORY, &figures, &problem), "%s",
                       problem.text);
         ck_assert(figures.mflops > 0 && figures.held_mflops > 0);
     }
     round_all(true); /* the jobs did not ask for it */
-    ck_assert(!product_measure(&engine, TENSOR_FP32, MEMORY, &figures, &problem));
+    ck_assert(!product_trial(&engine, TENSOR_FP32, MEMORY, &figures, &problem));
     ck_assert_msg(strstr(problem.text, "a product of the device is wrong: ") != NULL &&
                       strstr(problem.text, " in fp32") != NULL,
                   "%s", problem.text);
-    ck_assert(product_measure(&engine, TENSOR_TF32, MEMORY, &figures, &problem));
+    ck_assert(product_trial(&engine, TENSOR_TF32, MEMORY, &figures, &problem));
     engine.shuns_library = true; /* the kernel is right all the same */
-    ck_assert_msg(product_measure(&engine, TENSOR_FP32, MEMORY, &figures, &problem), "%s",
+    ck_assert_msg(product_trial(&engine, TENSOR_FP32, MEMORY, &figures, &problem), "%s",
                   problem.text);
     engine.shuns_library = false;
     round_all(false);
     lie(true);
     for (int i = 0; i < TENSOR_COMPUTES; i++) {
         const enum tensor_compute compute = (enum tensor_compute)i;
-        ck_assert(!product_measure(&engine, compute, MEMORY, &figures, &problem));
+        ck_assert(!product_trial(&engine, compute, MEMORY, &figures, &problem));
     }
 }
 END_TEST

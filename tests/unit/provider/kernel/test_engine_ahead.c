@@ -5,7 +5,7 @@
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/engine.h"
 #include "provider/kernel/opencl.h"
-#include "provider/kernel/product.h"
+#include "provider/kernel/product/product.h"
 #include "provider/tensor/ahead.h"
 #include "tests/support/suite.h"
 

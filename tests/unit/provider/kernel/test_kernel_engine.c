@@ -3,7 +3,8 @@
 #include "provider/kernel/engine.h"
 #include "provider/kernel/measure.h"
 #include "provider/kernel/opencl.h"
-#include "provider/kernel/product.h"
+#include "provider/kernel/product/product.h"
+#include "provider/kernel/product/product_trial.h"
 #include "tests/support/suite.h"
 
 #include <dlfcn.h>
@@ -280,11 +281,11 @@ START_TEST(a_device_of_which_the_product_is_wrong_is_found_out)
 {
     struct problem problem = {""};
     struct product_figures figures = {.mflops = 0};
-    ck_assert_msg(product_measure(&engine, TENSOR_FP32, 1 << 20, &figures, &problem), "%s",
+    ck_assert_msg(product_trial(&engine, TENSOR_FP32, 1 << 20, &figures, &problem), "%s",
                   problem.text);
     ck_assert(figures.mflops > 0 && figures.held_mflops > 0);
     err();
-    ck_assert(!product_measure(&engine, TENSOR_FP32, 1 << 20, &figures, &problem));
+    ck_assert(!product_trial(&engine, TENSOR_FP32, 1 << 20, &figures, &problem));
     ck_assert_msg(strncmp(problem.text, "a product of the device is wrong: ", 34) == 0, "%s",
                   problem.text);
 }

@@ -1,17 +1,16 @@
-/* provider/kernel/product.h computes products of float32 matrices on a device.
+/* provider/kernel/product/product.h computes products of float32 matrices on a device.
  *
  * A library by the device's maker computes, when it is open (struct engine). Else the kernel is
  * bourse's own, and the interface of the device brings its text. The matrices go into
  * the device's memory and come back. Where A and C are too large for that memory, bands of their
  * rows go one after another. B is there whole. A factor whose content is known may stay on the
  * device for the next products (engine.h), but not A in bands. */
-#ifndef BOURSE_PROVIDER_KERNEL_PRODUCT_H
-#define BOURSE_PROVIDER_KERNEL_PRODUCT_H
+#ifndef BOURSE_PROVIDER_KERNEL_PRODUCT_PRODUCT_H
+#define BOURSE_PROVIDER_KERNEL_PRODUCT_PRODUCT_H
 
 #include "provider/kernel/engine.h"
 #include "provider/tensor/gemm.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* No matrix on a device has more rows or columns. The kernels count them in 32 bits. */
@@ -30,20 +29,11 @@ enum operation_status product_run(struct engine *engine, const struct gemm *gemm
                                   struct product_parts parts, uint64_t memory_bytes,
                                   struct problem *ret_problem);
 
-/* An element of a product whose factors are rounded may differ from the exact one by this part of
- * the sum of its magnitudes. Each factor may lose 2^-10 of itself in TF32, and 2^-7 in bfloat16. */
-#define PRODUCT_TF32_TOLERANCE 0x1p-9F
-#define PRODUCT_BF16_TOLERANCE 0x1p-6F
-
-/* The figures say what products of one type reach, in Mflop/s. */
-struct product_figures {
-    int64_t mflops;      /* the factors are copied to the device and the result back */
-    int64_t held_mflops; /* the factors are in the device's memory, and the result stays there */
-};
-
-/* Compares products of the device with those of plain C, and measures within the two phases of
- * measure.h. Returns false with the problem when the device computes no product, or a wrong one. */
-bool product_measure(struct engine *engine, enum tensor_compute compute, uint64_t memory_bytes,
-                     struct product_figures *ret_figures, struct problem *ret_problem);
+/* Computes one product of matrices that are on the device, and waits for its end. *kernel, which is
+ * NULL before the first product, is bourse's own kernel once a product needed it. The caller drops
+ * it. For any status but OK the problem says why. */
+enum operation_status product_on_device(struct engine *engine,
+                                        const struct kernel_multiplication *terms, void **kernel,
+                                        struct problem *ret_problem);
 
 #endif

@@ -44,9 +44,9 @@ static const struct {
     [TYPES] = {IDLE_LOOK_NS, 0},
     [MOVES_THE_MOUSE] = {IDLE_LOOK_NS, 0},
     [SITS] = {IDLE_LOOK_NS, 0},
-    [PLAYS] = {IDLE_PROCESSES_NS + IDLE_LOOK_NS, IDLE_PROCESSES_NS},
+    [PLAYS] = {IDLE_PROCESSES_NS + IDLE_LOOK_NS, IDLE_PROCESSES_REST_NS},
     [COMPILES] = {PROCESS_SENSOR_WINDOW_NS / 6 + IDLE_PROCESSES_NS + IDLE_LOOK_NS,
-                  PROCESS_SENSOR_WINDOW_NS + IDLE_PROCESSES_NS},
+                  PROCESS_SENSOR_WINDOW_NS + IDLE_PROCESSES_REST_NS},
     [TRAVELS] = {IDLE_POWER_NS + IDLE_LOOK_NS, IDLE_POWER_NS},
 };
 /* After the end of a sign and the owner's time, the work goes on within this time. */

@@ -278,6 +278,8 @@ END_TEST
 
 static struct process_sensor processes;
 static struct idle_terms terms;
+static bool has_work;            /* the agent's work is there */
+static struct idle_reading last; /* the watch keeps it from look to look, too */
 
 static void put_process(int pid, const char *name, int parent, long ticks)
 {
@@ -294,15 +296,16 @@ static void put_busy(long ticks)
 
 static struct idle_reading look(int64_t now_ns)
 {
-    struct idle_reading reading = {.sees_input = false};
-    process_sensor_look(&processes, now_ns, &terms, &reading);
-    return reading;
+    process_sensor_look(&processes, now_ns, &terms, has_work, &last);
+    return last;
 }
 
 static void begin_processes(pid_t self)
 {
     terms = (struct idle_terms){.load_milli = 500, .programs = {"steam"}, .program_count = 1};
     process_sensor_init(&processes, folder, self);
+    has_work = true;
+    last = (struct idle_reading){.sees_input = false};
 }
 
 static bool sees_steam(int64_t now_ns)
@@ -333,6 +336,67 @@ START_TEST(a_quiet_machine_is_not_walked_over)
     put_process(60, "steam", 1, 0);
     put_busy(1000 * second + second / 10);
     ck_assert(sees_steam(14 * NS)); /* somebody computes */
+    process_sensor_fini(&processes);
+}
+END_TEST
+
+START_TEST(without_work_the_load_needs_no_walk)
+{
+    const long second = sysconf(_SC_CLK_TCK);
+    begin_processes(50);
+    terms.program_count = 0;
+    put_process(1, "init", 0, 0);
+    put_process(50, "bourse-provider", 1, 0);
+    put_process(60, "job", 50, 0);
+    put_busy(1000 * second);
+    (void)look(0);
+    has_work = false;
+    put_process(60, "job", 50, second / 2); /* the last that the work used */
+    put_busy(1000 * second + second / 2);
+    ck_assert_int_eq(look(NS).load_milli, 0);
+    put_process(60, "job", 50, second); /* no look sees this, because ours have no work */
+    put_busy(1000 * second + second);
+    const int64_t milli = look(2 * NS).load_milli;
+    ck_assert_msg(milli >= 240 && milli <= 250, "%lld", (long long)milli);
+    ck_assert_int_eq(processes.quiet.walked_ns, NS);
+    has_work = true;
+    ck_assert_int_eq(look(3 * NS).load_milli, 0);
+    ck_assert_int_eq(processes.quiet.walked_ns, 3 * NS);
+    has_work = false;
+    (void)look(4 * NS);
+    (void)look(13 * NS);
+    ck_assert_int_eq(processes.quiet.walked_ns, 4 * NS);
+    (void)look(14 * NS);
+    ck_assert_int_eq(processes.quiet.walked_ns, 14 * NS);
+    process_sensor_fini(&processes);
+}
+END_TEST
+
+START_TEST(without_work_only_new_processes_are_read)
+{
+    const long second = sysconf(_SC_CLK_TCK);
+    begin_processes(50);
+    has_work = false;
+    put_process(1, "init", 0, 0);
+    put_process(7, "sh", 1, 0);
+    put_busy(0);
+    ck_assert(!sees_steam(0));
+    put_busy(second);
+    put_process(7, "steam", 1, 0); /* by exec of a process that was seen: the next walk finds it */
+    put_process(60, "sh", 1, 0);
+    ck_assert(!sees_steam(NS));
+    put_busy(2 * second);
+    put_process(60, "steam", 1, 0); /* by exec of a process that is new since the walk */
+    ck_assert(sees_steam(2 * NS));
+    ck_assert_int_eq(processes.quiet.walked_ns, 0);
+    drop("proc/60/stat");
+    put_busy(3 * second);
+    ck_assert(!sees_steam(3 * NS));
+    put_busy(10 * second);
+    ck_assert(sees_steam(10 * NS));
+    drop("proc/7/stat");
+    put_busy(11 * second);
+    ck_assert(!sees_steam(11 * NS)); /* what runs is looked for until it has ended */
     process_sensor_fini(&processes);
 }
 END_TEST
@@ -527,11 +591,10 @@ START_TEST(a_watch_rests_without_work_and_looks_when_work_comes)
 }
 END_TEST
 
-START_TEST(a_walk_over_the_processes_is_made_every_two_seconds)
+START_TEST(the_processes_are_looked_at_twice_as_often_while_the_devices_work)
 {
     struct idle_terms wanted = {
         .after_ns = NS, .give_back_ns = 60 * NS, .load_milli = -1, .program_count = 1};
-    char file[PATH_MAX];
     (void)snprintf(wanted.programs[0], sizeof wanted.programs[0], "steam");
     put_busy(0);
     put_process(1, "init", 0, 0);
@@ -539,20 +602,24 @@ START_TEST(a_walk_over_the_processes_is_made_every_two_seconds)
     ck_assert_ptr_nonnull(watch);
     ck_assert_int_eq(idle_watch_look(watch, 0), IDLE_HOLD);
     ck_assert_int_eq(idle_watch_look(watch, 2 * NS), IDLE_WORK);
+    ck_assert_int_eq(idle_watch_due_ns(watch), 2 * NS + IDLE_PROCESSES_NS);
+    ck_assert_int_eq(idle_watch_look(watch, 4 * NS), IDLE_WORK);
     put_process(7, "steam", 1, 0);
-    ck_assert_int_eq(idle_watch_look(watch, 3 * NS), IDLE_WORK);
-    ck_assert_int_eq(idle_watch_look(watch, 4 * NS), IDLE_HOLD);
+    ck_assert_int_eq(idle_watch_look(watch, 4 * NS + IDLE_PROCESSES_NS), IDLE_HOLD);
+    const int64_t seen_ns = 4 * NS + IDLE_PROCESSES_NS;
+    ck_assert_int_eq(idle_watch_due_ns(watch), seen_ns + NS);
     /* Between two walks the program counts as still there. */
-    ck_assert_int_eq(idle_watch_look(watch, 5 * NS), IDLE_HOLD);
-    (void)snprintf(file, sizeof file, "%s/proc/7/stat", folder);
-    ck_assert_int_eq(unlink(file), 0);
-    ck_assert_int_eq(idle_watch_look(watch, 6 * NS), IDLE_WORK);
+    drop("proc/7/stat");
+    ck_assert_int_eq(idle_watch_look(watch, seen_ns + IDLE_PROCESSES_NS - 1), IDLE_HOLD);
+    idle_watch_has_work(watch, seen_ns + IDLE_PROCESSES_NS - 1, false);
+    ck_assert_int_eq(idle_watch_look(watch, 7 * NS), IDLE_WORK);
+    ck_assert_int_eq(idle_watch_due_ns(watch), 7 * NS + IDLE_REST_NS);
     idle_watch_destroy(&watch);
 }
 END_TEST
 
 SUITE("idle sensors", setup, teardown, TEST(a_watch_rests_without_work_and_looks_when_work_comes),
-      TEST(a_walk_over_the_processes_is_made_every_two_seconds),
+      TEST(the_processes_are_looked_at_twice_as_often_while_the_devices_work),
       TEST(a_terminal_that_is_read_is_input), TEST(a_clock_that_is_set_hides_no_input),
       TEST(keyboards_and_mice_on_usb_are_input_and_disks_are_not),
       TEST(interrupts_of_a_built_in_keyboard_are_input),
@@ -562,7 +629,9 @@ SUITE("idle sensors", setup, teardown, TEST(a_watch_rests_without_work_and_looks
       TEST(the_battery_counts_when_no_mains_are_there),
       TEST(the_battery_of_a_mouse_is_not_the_machines),
       TEST(the_hottest_zone_counts_and_impossible_ones_do_not),
-      TEST(a_quiet_machine_is_not_walked_over), TEST(the_load_of_others_is_what_ours_do_not_use),
-      TEST(the_load_is_a_mean_over_five_seconds), TEST(a_listed_program_counts_unless_it_is_ours),
-      TEST(hidden_processes_of_others_are_said), TEST(hostile_processes_do_no_harm),
-      TEST(files_are_read_up_to_their_bound), TEST(a_watch_says_what_it_sees_and_what_is_missing))
+      TEST(a_quiet_machine_is_not_walked_over), TEST(without_work_the_load_needs_no_walk),
+      TEST(without_work_only_new_processes_are_read),
+      TEST(the_load_of_others_is_what_ours_do_not_use), TEST(the_load_is_a_mean_over_five_seconds),
+      TEST(a_listed_program_counts_unless_it_is_ours), TEST(hidden_processes_of_others_are_said),
+      TEST(hostile_processes_do_no_harm), TEST(files_are_read_up_to_their_bound),
+      TEST(a_watch_says_what_it_sees_and_what_is_missing))

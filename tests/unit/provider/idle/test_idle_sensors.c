@@ -1,56 +1,19 @@
 /* The sensors look at folders that stand for a machine: complete ones, empty ones, and ones that
  * hold what no kernel writes. */
-#include "provider/idle/idle_watch.h"
 #include "provider/idle/input_sensor.h"
 #include "provider/idle/login_sensor.h"
 #include "provider/idle/power_sensor.h"
 #include "provider/idle/process_sensor.h"
 #include "provider/idle/sensor_file.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/support/machine_files.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define NS INT64_C(1000000000)
-
-/* Writes a file of the machine, with the folders above it. */
-__attribute__((format(printf, 2, 3))) static void put(const char *name, const char *format, ...)
-{
-    char file[512];
-    va_list arguments;
-    (void)snprintf(file, sizeof file, "%s/%s", folder, name);
-    for (char *slash = strchr(file + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(file, 0755);
-        *slash = '/';
-    }
-    FILE *out = fopen(file, "w");
-    ck_assert_msg(out != NULL, "%s", file);
-    va_start(arguments, format);
-    (void)vfprintf(out, format, arguments);
-    va_end(arguments);
-    fclose(out);
-}
-
-static void drop(const char *name)
-{
-    char file[512];
-    (void)snprintf(file, sizeof file, "%s/%s", folder, name);
-    ck_assert_int_eq(unlink(file), 0);
-}
-
-/* Moves the time of the last read of a terminal. */
-static void type_at(const char *name, long seconds)
-{
-    char file[512];
-    const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_nsec = UTIME_OMIT}};
-    (void)snprintf(file, sizeof file, "%s/%s", folder, name);
-    ck_assert_int_eq(utimensat(AT_FDCWD, file, times, 0), 0);
-}
 
 /* ---------------------------------------------------------------- input */
 
@@ -281,19 +244,6 @@ static struct idle_terms terms;
 static bool has_work;            /* the agent's work is there */
 static struct idle_reading last; /* the watch keeps it from look to look, too */
 
-static void put_process(int pid, const char *name, int parent, long ticks)
-{
-    char file[64];
-    (void)snprintf(file, sizeof file, "proc/%d/stat", pid);
-    put(file, "%d (%s) S %d 1 1 0 -1 4194304 1 2 3 4 %ld 0 0 0 20 0 1 0 100 1000 10\n", pid, name,
-        parent, ticks);
-}
-
-static void put_busy(long ticks)
-{
-    put("proc/stat", "cpu  %ld 0 0 5000 400 0 0 0 0 0\ncpu0 1 2 3\n", ticks);
-}
-
 static struct idle_reading look(int64_t now_ns)
 {
     process_sensor_look(&processes, now_ns, &terms, has_work, &last);
@@ -520,107 +470,8 @@ START_TEST(files_are_read_up_to_their_bound)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- all together */
-
-START_TEST(a_watch_says_what_it_sees_and_what_is_missing)
-{
-    char sees[IDLE_SEES_SIZE];
-    const struct idle_terms wanted = {.is_set = true,
-                                      .after_ns = NS,
-                                      .give_back_ns = NS,
-                                      .watches_input = true,
-                                      .load_milli = 500,
-                                      .watches_battery = true};
-    ck_assert(!idle_watch_check(&wanted, folder, &problem));
-    ck_assert(says("no terminal, USB keyboard"));
-    put("dev/tty1", "%s", "");
-    ck_assert(!idle_watch_check(&wanted, folder, &problem));
-    ck_assert(says("no /proc/stat"));
-    put_busy(0);
-    ck_assert(!idle_watch_check(&wanted, folder, &problem));
-    ck_assert(says("`battery: run` below `idle:` lifts this"));
-    put("sys/class/power_supply/.keep", "%s", "");
-    ck_assert(idle_watch_check(&wanted, folder, &problem));
-
-    struct idle_watch *watch = idle_watch_create(&wanted, folder, 1, 0);
-    ck_assert_ptr_nonnull(watch);
-    ck_assert_int_eq(idle_watch_look(watch, 0), IDLE_HOLD);
-    ck_assert_int_eq(idle_watch_look(watch, NS), IDLE_WORK);
-    idle_watch_sees(watch, sees);
-    ck_assert_str_eq(sees,
-                     "input at 1 terminal, 0 USB keyboards or mice and 0 built-in ones; load; "
-                     "battery");
-    type_at("dev/tty1", 77);
-    ck_assert_int_eq(idle_watch_look(watch, NS + 1), IDLE_WORK); /* no look is due */
-    ck_assert_int_eq(idle_watch_look(watch, idle_watch_due_ns(watch)), IDLE_HOLD);
-    json_t *status = idle_watch_json(watch, 2 * NS);
-    ck_assert_str_eq(json_string_value(json_object_get(status, "order")), "hold");
-    json_decref(status);
-    idle_watch_override(watch);
-    ck_assert_int_eq(idle_watch_look(watch, 2 * NS), IDLE_WORK);
-    idle_watch_destroy(&watch);
-    ck_assert_ptr_null(watch);
-}
-END_TEST
-
-START_TEST(a_watch_rests_without_work_and_looks_when_work_comes)
-{
-    const struct idle_terms wanted = {
-        .after_ns = NS, .give_back_ns = 60 * NS, .watches_input = true, .load_milli = -1};
-    put("dev/tty1", "%s", "");
-    struct idle_watch *watch = idle_watch_create(&wanted, folder, 1, 0);
-    ck_assert_ptr_nonnull(watch);
-    ck_assert_int_eq(idle_watch_look(watch, 0), IDLE_HOLD);
-    ck_assert_int_eq(idle_watch_due_ns(watch), 2 * IDLE_LOOK_NS);
-    ck_assert_int_eq(idle_watch_look(watch, 2 * IDLE_LOOK_NS), IDLE_HOLD);
-    ck_assert_int_eq(idle_watch_due_ns(watch), NS); /* the machine counts as idle then */
-    ck_assert_int_eq(idle_watch_look(watch, NS), IDLE_WORK);
-    ck_assert_int_eq(idle_watch_due_ns(watch), NS + IDLE_LOOK_NS);
-    idle_watch_has_work(watch, NS, false);
-    ck_assert_int_eq(idle_watch_look(watch, 2 * NS), IDLE_WORK);
-    ck_assert_int_eq(idle_watch_due_ns(watch), 2 * NS + IDLE_REST_NS);
-    type_at("dev/tty1", 77); /* nothing stands still for it, and nothing has to */
-    ck_assert_int_eq(idle_watch_look(watch, 3 * NS), IDLE_WORK);
-    idle_watch_has_work(watch, 3 * NS, true);
-    ck_assert_int_eq(idle_watch_due_ns(watch), 3 * NS);
-    ck_assert_int_eq(idle_watch_look(watch, 3 * NS), IDLE_HOLD);
-    ck_assert_int_eq(idle_watch_due_ns(watch), 3 * NS + 2 * IDLE_LOOK_NS);
-    idle_watch_has_work(watch, 3 * NS + 1, true); /* the work is no longer the first */
-    ck_assert_int_eq(idle_watch_due_ns(watch), 3 * NS + 2 * IDLE_LOOK_NS);
-    idle_watch_destroy(&watch);
-}
-END_TEST
-
-START_TEST(the_processes_are_looked_at_twice_as_often_while_the_devices_work)
-{
-    struct idle_terms wanted = {
-        .after_ns = NS, .give_back_ns = 60 * NS, .load_milli = -1, .program_count = 1};
-    (void)snprintf(wanted.programs[0], sizeof wanted.programs[0], "steam");
-    put_busy(0);
-    put_process(1, "init", 0, 0);
-    struct idle_watch *watch = idle_watch_create(&wanted, folder, 100, 0);
-    ck_assert_ptr_nonnull(watch);
-    ck_assert_int_eq(idle_watch_look(watch, 0), IDLE_HOLD);
-    ck_assert_int_eq(idle_watch_look(watch, 2 * NS), IDLE_WORK);
-    ck_assert_int_eq(idle_watch_due_ns(watch), 2 * NS + IDLE_PROCESSES_NS);
-    ck_assert_int_eq(idle_watch_look(watch, 4 * NS), IDLE_WORK);
-    put_process(7, "steam", 1, 0);
-    ck_assert_int_eq(idle_watch_look(watch, 4 * NS + IDLE_PROCESSES_NS), IDLE_HOLD);
-    const int64_t seen_ns = 4 * NS + IDLE_PROCESSES_NS;
-    ck_assert_int_eq(idle_watch_due_ns(watch), seen_ns + NS);
-    /* Between two walks the program counts as still there. */
-    drop("proc/7/stat");
-    ck_assert_int_eq(idle_watch_look(watch, seen_ns + IDLE_PROCESSES_NS - 1), IDLE_HOLD);
-    idle_watch_has_work(watch, seen_ns + IDLE_PROCESSES_NS - 1, false);
-    ck_assert_int_eq(idle_watch_look(watch, 7 * NS), IDLE_WORK);
-    ck_assert_int_eq(idle_watch_due_ns(watch), 7 * NS + IDLE_REST_NS);
-    idle_watch_destroy(&watch);
-}
-END_TEST
-
-SUITE("idle sensors", setup, teardown, TEST(a_watch_rests_without_work_and_looks_when_work_comes),
-      TEST(the_processes_are_looked_at_twice_as_often_while_the_devices_work),
-      TEST(a_terminal_that_is_read_is_input), TEST(a_clock_that_is_set_hides_no_input),
+SUITE("idle sensors", setup, teardown, TEST(a_terminal_that_is_read_is_input),
+      TEST(a_clock_that_is_set_hides_no_input),
       TEST(keyboards_and_mice_on_usb_are_input_and_disks_are_not),
       TEST(interrupts_of_a_built_in_keyboard_are_input),
       TEST(a_machine_without_any_source_of_input_is_said_to_have_none),
@@ -633,5 +484,4 @@ SUITE("idle sensors", setup, teardown, TEST(a_watch_rests_without_work_and_looks
       TEST(without_work_only_new_processes_are_read),
       TEST(the_load_of_others_is_what_ours_do_not_use), TEST(the_load_is_a_mean_over_five_seconds),
       TEST(a_listed_program_counts_unless_it_is_ours), TEST(hidden_processes_of_others_are_said),
-      TEST(hostile_processes_do_no_harm), TEST(files_are_read_up_to_their_bound),
-      TEST(a_watch_says_what_it_sees_and_what_is_missing))
+      TEST(hostile_processes_do_no_harm), TEST(files_are_read_up_to_their_bound))

@@ -74,6 +74,13 @@ static int64_t operations(int64_t mflops)
     return mflops < INT64_MAX / 1000000 ? mflops * 1000000 : 0;
 }
 
+/* Returns what a core does in the share of its time that jobs may use. */
+static int64_t shared(const struct probe_figure *figure, const struct offer *offer)
+{
+    const int64_t hundredth = figure->value / 100;
+    return hundredth * offer->cpu_percent + figure->value % 100 * offer->cpu_percent / 100;
+}
+
 static void describe(struct offer *offer, const struct config *config,
                      const struct machine *machine, const struct profile *profile,
                      const struct isolation *isolation)
@@ -90,9 +97,9 @@ static void describe(struct offer *offer, const struct config *config,
     number_attribute(offer, "memory", (int64_t)offer->memory_bytes);
     number_attribute(offer, "disk", (int64_t)offer->disk_bytes);
     describe_images(offer, config);
-    measured_attribute(offer, "gflops", profile->mflops.value / 1000);
-    measured_attribute(offer, "bandwidth", profile->bandwidth_bytes.value);
-    measured_attribute(offer, "fp64", operations(profile->mflops.value));
+    measured_attribute(offer, "gflops", shared(&profile->mflops, offer) / 1000);
+    measured_attribute(offer, "bandwidth", shared(&profile->bandwidth_bytes, offer));
+    measured_attribute(offer, "fp64", operations(shared(&profile->mflops, offer)));
     next_attribute(offer, "simulated")->number = 0; /* stated, so that `simulated = false` holds */
     number_attribute(offer, "isolation", isolation->level);
     text_attribute(offer, "executor", "command");
@@ -100,8 +107,8 @@ static void describe(struct offer *offer, const struct config *config,
     text_attribute(offer, "executor", "noop");
     if (profile->gemm_mflops.value > 0) {
         text_attribute(offer, "executor", "tensor");
-        measured_attribute(offer, "gemm_fp32", profile->gemm_mflops.value);
-        measured_attribute(offer, "fp32", operations(profile->gemm_mflops.value));
+        measured_attribute(offer, "gemm_fp32", shared(&profile->gemm_mflops, offer));
+        measured_attribute(offer, "fp32", operations(shared(&profile->gemm_mflops, offer)));
     }
     /* An engine that the config names since the start was not tried. */
     if (strcmp(config->wasm_engine, machine->wasm.path) == 0 &&
@@ -514,6 +521,8 @@ static bool share_machine(const struct config *config, const struct machine *mac
         }
         ret_offers->count++;
         fill_offer(offer, device, machine, account, i == 0);
+        const bool is_attached = offer->kernel_device != NULL || offer->plugin != NULL;
+        offer->cpu_percent = is_attached ? 100 : config->cpu_percent;
         if (!share_memory(offer, device, machine, all_slots, ret_problem)) {
             config_place(config, i == 0 ? memory_line(config) : 0, ret_problem);
             return false;
@@ -548,6 +557,13 @@ bool policy_offers(const struct config *config, const struct machine *machine,
                     isolation->refusal);
         return false;
     }
+    if (config->cpu_percent < 100 && !isolation->cpu_enforced) {
+        problem_set(ret_problem,
+                    "cpu: no control group bounds the processors here; start the agent "
+                    "as root, or offer fewer `slots`");
+        config_place(config, config->lines.cpu, ret_problem);
+        return false;
+    }
     if (!share_machine(config, machine, account, ret_offers, ret_problem)) {
         return false;
     }
@@ -580,21 +596,4 @@ const struct offer *policy_offer_of(const struct offers *offers, const struct id
         }
     }
     return NULL;
-}
-
-static uint64_t lesser(uint64_t ours, int64_t asked)
-{
-    return asked > 0 && (uint64_t)asked < ours ? (uint64_t)asked : ours;
-}
-
-struct jail_limits policy_jail(const struct offer *offer, uint32_t width, int64_t memory_bytes,
-                               int64_t disk_bytes, uint32_t processes, bool cpu_enforced)
-{
-    assert(width >= 1 && width <= LIMIT_SLOTS);
-    return (struct jail_limits){
-        .memory_bytes = lesser(offer->memory_bytes * width, memory_bytes),
-        .disk_bytes = lesser(offer->disk_bytes * width, disk_bytes),
-        .processes = (uint32_t)lesser((uint64_t)offer->processes * width, processes),
-        .cpu_milli = cpu_enforced ? 1000 * width : 0,
-    };
 }

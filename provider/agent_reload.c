@@ -72,6 +72,7 @@ static const char *differing_key(const struct config *old, const struct config *
            : strcmp(old->user, now->user) != 0    ? "user"
            : strcmp(old->spool, now->spool) != 0  ? "spool"
            : old->cache_bytes != now->cache_bytes ? "cache"
+           : old->cpu_percent != now->cpu_percent ? "cpu"
            : !idle_equal(&old->idle, &now->idle) || strcmp(old->idle_root, now->idle_root) != 0
                ? "idle"
            : !gpu_equal(&old->gpu, &now->gpu) ? "gpu"

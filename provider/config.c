@@ -32,11 +32,11 @@ enum { CATALOGUE_IDS_MAX = 256, POWER_MOST_W = 1000000 };
 
 /* docs/provider.md and the manual page name the same keys. */
 static const char *const file_keys[] = {
-    "market",  "name",      "region",   "price",         "slots",      "memory",
-    "disk",    "processes", "term",     "interruptible", "to",         "hours",
-    "daily",   "power_w",   "programs", "utc_offset",    "wasm",       "onnx",
-    "visible", "user",      "cache",    "image_files",   "image_size", "spool",
-    "idle",    "gpu",       "network",  "devices",       NULL};
+    "cpu",    "market",  "name",      "region",   "price",         "slots",
+    "memory", "disk",    "processes", "term",     "interruptible", "to",
+    "hours",  "daily",   "power_w",   "programs", "utc_offset",    "wasm",
+    "onnx",   "visible", "user",      "cache",    "image_files",   "image_size",
+    "spool",  "idle",    "gpu",       "network",  "devices",       NULL};
 static const char *const device_keys[] = {
     "name",         "price",         "slots",   "memory",  "disk",        "processes",
     "term",         "interruptible", "to",      "hours",   "daily",       "power_w",
@@ -507,12 +507,14 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     config->lines = (struct config_lines){.slots = yaml_line(yaml_key(root, "slots")),
                                           .memory = yaml_line(yaml_key(root, "memory")),
                                           .disk = yaml_line(yaml_key(root, "disk")),
-                                          .user = yaml_line(yaml_key(root, "user"))};
+                                          .user = yaml_line(yaml_key(root, "user")),
+                                          .cpu = yaml_line(yaml_key(root, "cpu"))};
     config->price_micro = read_price_micro(yaml_key(root, "price"), CONFIG_PRICE_MICRO);
     config->slots = (uint32_t)yaml_integer(yaml_key(root, "slots"), 1, FORMAT_SLOTS, 0);
     config->memory_bytes = read_memory(yaml_key(root, "memory"), 0);
     config->disk_bytes = read_disk(yaml_key(root, "disk"), 0);
     config->processes = read_processes(yaml_key(root, "processes"), 256);
+    config->cpu_percent = config_read_cpu(yaml_key(root, "cpu"));
     config->power_w = read_power_w(root);
     config->term_ms = read_term_ms(yaml_key(root, "term"), 0);
     const int32_t offset_min = read_offset(yaml_key(root, "utc_offset"));

@@ -127,7 +127,7 @@ struct config_device {
 
 /* The lines of keys whose values only the machine can refuse; 0: the file does not have the key. */
 struct config_lines {
-    unsigned slots, memory, disk, user;
+    unsigned slots, memory, disk, user, cpu;
 };
 
 struct config {
@@ -146,8 +146,10 @@ struct config {
     uint64_t memory_bytes; /* per slot; 0: a share of the machine */
     uint64_t disk_bytes;   /* per slot; 0: a third of memory */
     uint32_t processes;    /* per slot */
-    int64_t power_w;       /* of the first device at full load; 0: unknown */
-    int64_t term_ms;       /* 0: no bound */
+    /* Jobs get so much of the time of each core that they lease; 100: all of it. */
+    uint32_t cpu_percent;
+    int64_t power_w; /* of the first device at full load; 0: unknown */
+    int64_t term_ms; /* 0: no bound */
     struct agent_conditions conditions;
     struct config_spot spot;
     uint64_t cache_bytes;

@@ -1,5 +1,5 @@
-/* This file reads `idle:`, in which the owner says when the machine counts as idle, and `gpu:`,
- * which says the same of a CUDA device. */
+/* This file reads `idle:`, in which the owner says when the machine counts as idle, `gpu:`, which
+ * says the same of a CUDA device, and the limits `network:` and `cpu:`. */
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/units.h"
@@ -115,6 +115,15 @@ uint64_t config_share_of(const struct config_share *share, uint64_t memory_bytes
                                  : share->bytes > 0 ? share->bytes
                                                     : memory_bytes;
     return share_bytes < memory_bytes ? share_bytes : memory_bytes;
+}
+
+uint32_t config_read_cpu(struct yaml_value value)
+{
+    const uint32_t percent = read_percent(yaml_text(value, NAME_MOST, "100%"));
+    if (percent == 0) {
+        yaml_refuse(value, "a share of each core is needed, from 1%% to 100%%");
+    }
+    return percent;
 }
 
 /* Reads `pause`, `run`, or the percent from which on the battery is no sign of use, as in 60%. */

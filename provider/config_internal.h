@@ -12,10 +12,12 @@ const char *config_word(struct yaml_value value, size_t most_bytes, const char *
 /* Refuses a key that this kind of map does not have. */
 void config_known_keys(struct yaml_value map, enum config_map which);
 
-/* config_idle.c reads `idle`, `gpu` and `network`. */
+/* config_idle.c reads `idle`, `gpu`, `network` and `cpu`. */
 void config_read_idle(struct config *config, struct yaml_value map);
 void config_read_gpu(struct config *config, struct yaml_value map);
 void config_read_network(struct config *config, struct yaml_value map);
+/* Reads `cpu`, a share of each core as in 50%. Without the key, the share is 100. */
+uint32_t config_read_cpu(struct yaml_value value);
 
 /* config_programs.c reads which programs and folders of the machine jobs see. */
 

@@ -227,6 +227,9 @@ static bool share_machine(const struct config *config, const struct machine *mac
         }
         ret_offers->count++;
         fill_offer(offer, device, machine, account, i == 0);
+        const bool is_attached = offer->kernel_device != NULL || offer->plugin != NULL ||
+                                 offer->model_device != NULL;
+        offer->cpu_percent = is_attached ? 100 : config->cpu_percent;
         if (!share_memory(offer, device, machine, all_slots, ret_problem)) {
             config_place(config, i == 0 ? memory_line(config) : 0, ret_problem);
             return false;
@@ -261,6 +264,13 @@ bool policy_offers(const struct config *config, const struct machine *machine,
                     isolation->refusal);
         return false;
     }
+    if (config->cpu_percent < 100 && !isolation->cpu_enforced) {
+        problem_set(ret_problem,
+                    "cpu: no control group bounds the processors here; start the agent "
+                    "as root, or offer fewer `slots`");
+        config_place(config, config->lines.cpu, ret_problem);
+        return false;
+    }
     if (!share_machine(config, machine, account, ret_offers, ret_problem)) {
         return false;
     }
@@ -285,21 +295,4 @@ const struct offer *policy_offer_of(const struct offers *offers, const struct id
         }
     }
     return NULL;
-}
-
-static uint64_t lesser(uint64_t ours, int64_t asked)
-{
-    return asked > 0 && (uint64_t)asked < ours ? (uint64_t)asked : ours;
-}
-
-struct jail_limits policy_jail(const struct offer *offer, uint32_t width, int64_t memory_bytes,
-                               int64_t disk_bytes, uint32_t processes, bool cpu_enforced)
-{
-    assert(width >= 1 && width <= LIMIT_SLOTS);
-    return (struct jail_limits){
-        .memory_bytes = lesser(offer->memory_bytes * width, memory_bytes),
-        .disk_bytes = lesser(offer->disk_bytes * width, disk_bytes),
-        .processes = (uint32_t)lesser((uint64_t)offer->processes * width, processes),
-        .cpu_milli = cpu_enforced ? 1000 * width : 0,
-    };
 }

@@ -23,6 +23,7 @@ struct offer {
     uint64_t disk_bytes;   /* per slot */
     uint32_t processes;    /* per slot */
     int64_t power_mw;      /* per slot, at full load; 0: unknown */
+    uint32_t cpu_percent;  /* of a core, for each slot */
     /* A device for kernels has these per slot: its own memory, the memory for buffers, and what
      * inputs that stay may take of the latter. Buffers of a processor live in the slot's memory. */
     uint64_t kernel_bytes, buffer_bytes, held_bytes;
@@ -57,10 +58,5 @@ bool policy_check(const struct config *config, const struct machine *machine,
                   struct problem *ret_problem);
 /* Returns the offer of that device, or NULL. */
 const struct offer *policy_offer_of(const struct offers *offers, const struct id128 *device);
-
-/* Returns the bounds of the jail for `width` slots of the offer. A manifest may ask for less; 0
- * asks for nothing. */
-struct jail_limits policy_jail(const struct offer *offer, uint32_t width, int64_t memory_bytes,
-                               int64_t disk_bytes, uint32_t processes, bool cpu_enforced);
 
 #endif

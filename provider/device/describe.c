@@ -67,6 +67,13 @@ static int64_t operations(int64_t mflops)
     return mflops < INT64_MAX / 1000000 ? mflops * 1000000 : 0;
 }
 
+/* Returns what a core does in the share of its time that jobs may use. */
+static int64_t shared(const struct probe_figure *figure, const struct offer *offer)
+{
+    const int64_t hundredth = figure->value / 100;
+    return hundredth * offer->cpu_percent + figure->value % 100 * offer->cpu_percent / 100;
+}
+
 static void describe_cores(struct offer *offer, const struct config *config,
                            const struct machine *machine, const struct profile *profile,
                            const struct isolation *isolation)
@@ -87,9 +94,9 @@ static void describe_cores(struct offer *offer, const struct config *config,
     number_attribute(offer, "memory", (int64_t)offer->memory_bytes);
     number_attribute(offer, "disk", (int64_t)offer->disk_bytes);
     describe_images(offer, config);
-    measured_attribute(offer, "gflops", profile->mflops.value / 1000);
-    measured_attribute(offer, "bandwidth", profile->bandwidth_bytes.value);
-    measured_attribute(offer, "fp64", operations(profile->mflops.value));
+    measured_attribute(offer, "gflops", shared(&profile->mflops, offer) / 1000);
+    measured_attribute(offer, "bandwidth", shared(&profile->bandwidth_bytes, offer));
+    measured_attribute(offer, "fp64", operations(shared(&profile->mflops, offer)));
     next_attribute(offer, "simulated")->number = 0; /* stated, so that `simulated = false` holds */
     number_attribute(offer, "isolation", isolation->level);
     text_attribute(offer, "executor", "command");
@@ -97,8 +104,8 @@ static void describe_cores(struct offer *offer, const struct config *config,
     text_attribute(offer, "executor", "noop");
     if (profile->gemm_mflops.value > 0) {
         text_attribute(offer, "executor", "tensor");
-        measured_attribute(offer, "gemm_fp32", profile->gemm_mflops.value);
-        measured_attribute(offer, "fp32", operations(profile->gemm_mflops.value));
+        measured_attribute(offer, "gemm_fp32", shared(&profile->gemm_mflops, offer));
+        measured_attribute(offer, "fp32", operations(shared(&profile->gemm_mflops, offer)));
     }
     /* An engine that the config names since the start was not tried. */
     if (strcmp(config->wasm_engine, machine->wasm.path) == 0 &&

@@ -49,6 +49,16 @@ void idle_watch_destroy(struct idle_watch **self)
     }
 }
 
+static bool is_working(const struct idle_watch *watch)
+{
+    return watch->has_work && idle_rule_order(&watch->rule) == IDLE_WORK;
+}
+
+static int64_t processes_pause_ns(const struct idle_watch *watch)
+{
+    return is_working(watch) ? IDLE_PROCESSES_NS : IDLE_PROCESSES_REST_NS;
+}
+
 static void look(struct idle_watch *watch, int64_t now_ns)
 {
     const struct idle_terms *terms = &watch->rule.terms;
@@ -59,8 +69,8 @@ static void look(struct idle_watch *watch, int64_t now_ns)
         reading.sees_input = input_sensor_look(&watch->input, &reading.has_input);
     }
     if ((terms->load_milli >= 0 || terms->program_count > 0) && now_ns >= watch->processes_due_ns) {
-        process_sensor_look(&watch->processes, now_ns, terms, &reading);
-        watch->processes_due_ns = now_ns + IDLE_PROCESSES_NS;
+        process_sensor_look(&watch->processes, now_ns, terms, watch->has_work, &reading);
+        watch->processes_due_ns = now_ns + processes_pause_ns(watch);
     }
     if (terms->watches_sessions) {
         reading.sees_sessions = login_sensor_look(watch->root, reading.user, sizeof reading.user);
@@ -85,8 +95,11 @@ static void look(struct idle_watch *watch, int64_t now_ns)
 static int64_t pause_ns(const struct idle_watch *watch, enum idle_order order)
 {
     const struct idle_terms *terms = &watch->rule.terms;
-    if (!watch->has_work || (!terms->watches_input && !terms->watches_sessions)) {
+    if (!watch->has_work) {
         return IDLE_REST_NS;
+    }
+    if (!terms->watches_input && !terms->watches_sessions) {
+        return order == IDLE_WORK ? IDLE_PROCESSES_NS : IDLE_REST_NS;
     }
     return order == IDLE_WORK ? IDLE_LOOK_NS : 2 * IDLE_LOOK_NS;
 }

@@ -12,13 +12,15 @@ struct idle_watch;
 
 /* A look is due every IDLE_LOOK_NS while the devices work, and half as often while they do not. */
 #define IDLE_LOOK_NS INT64_C(400000000)
-/* A look is due this often while no work of others is there, so that nothing has to stop at once.
- * The same holds when neither input nor logins are watched: other signs come more slowly. */
+/* A look is due this often while no work of others is there, so that nothing has to stop at
+ * once. */
 #define IDLE_REST_NS INT64_C(2000000000)
 /* Reading the battery, the temperature and the power may ask a slow controller. */
 #define IDLE_POWER_NS INT64_C(1600000000)
-/* The load and the programs are read this often. A walk over 400 processes takes some 2 ms. */
-#define IDLE_PROCESSES_NS INT64_C(2000000000)
+/* The load and the programs are read this often while the devices work, and less often while they
+ * do not. A walk over 400 processes takes some 2 ms. */
+#define IDLE_PROCESSES_NS INT64_C(800000000)
+#define IDLE_PROCESSES_REST_NS INT64_C(2000000000)
 
 enum { IDLE_SEES_SIZE = 512 };
 

@@ -102,6 +102,28 @@ static void mark_ours(struct process_sensor *sensor)
     }
 }
 
+static bool find_process(const char *root, pid_t pid, struct process *ret_process)
+{
+    char name[32];
+    char text[STAT_MAX];
+    (void)snprintf(name, sizeof name, "%lld/stat", (long long)pid);
+    return sensor_file_text(root, "/proc", name, text, sizeof text) &&
+           read_process(text, pid, ret_process);
+}
+
+/* Returns the next process of the listing, or -1 at its end. */
+static pid_t next_pid(DIR *stream)
+{
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        char *end;
+        const long long pid = strtoll(entry->d_name, &end, 10);
+        if (*end == '\0' && pid >= 1 && pid <= INT32_MAX) {
+            return (pid_t)pid;
+        }
+    }
+    return -1;
+}
+
 static bool list_processes(struct process_sensor *sensor)
 {
     DIR *stream = sensor_file_list(sensor->root, "/proc");
@@ -109,17 +131,10 @@ static bool list_processes(struct process_sensor *sensor)
     if (stream == NULL) {
         return false;
     }
-    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
-        char name[sizeof entry->d_name + 8];
-        char text[STAT_MAX];
-        char *end;
+    for (pid_t pid; (pid = next_pid(stream)) >= 0 && sensor->count < PROCESSES_MAX;) {
         struct process process;
-        const long long pid = strtoll(entry->d_name, &end, 10);
-        (void)snprintf(name, sizeof name, "%s/stat", entry->d_name);
-        if (*end != '\0' || pid < 1 || pid > INT32_MAX || sensor->count == PROCESSES_MAX ||
-            !sensor_file_text(sensor->root, "/proc", name, text, sizeof text) ||
-            !read_process(text, (pid_t)pid, &process)) {
-            continue; /* no process, or one that has just ended */
+        if (!find_process(sensor->root, pid, &process)) {
+            continue; /* it has just ended */
         }
         struct process *processes =
             array_with_room(sensor->processes, sensor->count, &sensor->capacity, sizeof *processes);
@@ -221,6 +236,31 @@ static bool is_quiet(const struct process_quiet *quiet, int64_t now_ns, uint64_t
            (int64_t)(busy - quiet->busy) <= span_ns / tick_ns / QUIET_PART;
 }
 
+/* Returns true when the last walk is young, and ours did not use the processors since then. */
+static bool is_walked(const struct process_quiet *quiet, int64_t now_ns, bool has_work)
+{
+    return quiet->is_known && now_ns - quiet->walked_ns < PROCESS_SENSOR_WALK_NS && !has_work &&
+           !quiet->had_work;
+}
+
+/* Looks for a listed program among the processes that were made since the last walk. */
+static void look_at_young(const struct process_sensor *sensor, const struct idle_terms *terms,
+                          struct idle_reading *reading)
+{
+    DIR *stream = sensor_file_list(sensor->root, "/proc");
+    reading->program[0] = '\0';
+    for (pid_t pid; stream != NULL && (pid = next_pid(stream)) >= 0;) {
+        struct process process;
+        if (find(sensor, pid) == NULL && find_process(sensor->root, pid, &process) &&
+            is_listed(terms, process.name)) {
+            memcpy(reading->program, process.name, sizeof reading->program);
+        }
+    }
+    if (stream != NULL) {
+        (void)closedir(stream);
+    }
+}
+
 /* Walks over /proc. Returns what the processes that are ours have used, in ticks. */
 static uint64_t walk(struct process_sensor *sensor, const struct idle_terms *terms,
                      struct idle_reading *reading)
@@ -241,17 +281,24 @@ static uint64_t walk(struct process_sensor *sensor, const struct idle_terms *ter
 }
 
 void process_sensor_look(struct process_sensor *sensor, int64_t now_ns,
-                         const struct idle_terms *terms, struct idle_reading *reading)
+                         const struct idle_terms *terms, bool has_work,
+                         struct idle_reading *reading)
 {
     struct process_quiet *quiet = &sensor->quiet;
     const int64_t tick_ns = NS / sysconf(_SC_CLK_TCK);
     const long long newest = read_newest(sensor->root);
     uint64_t busy = 0;
     reading->sees_load = read_busy(sensor->root, &busy);
-    if (!reading->sees_load || !is_quiet(quiet, now_ns, busy, newest)) {
+    const bool is_still = reading->sees_load && is_quiet(quiet, now_ns, busy, newest);
+    if (!is_still && reading->sees_load && is_walked(quiet, now_ns, has_work)) {
+        if (terms->program_count > 0) {
+            look_at_young(sensor, terms, reading);
+        }
+    } else if (!is_still) {
         quiet->ours = walk(sensor, terms, reading);
         quiet->walked_ns = now_ns;
         quiet->newest = newest;
+        quiet->had_work = has_work;
         quiet->is_known = reading->sees_load && reading->program[0] == '\0';
     }
     quiet->looked_ns = now_ns;
@@ -264,15 +311,6 @@ void process_sensor_look(struct process_sensor *sensor, int64_t now_ns,
         add_sample(sensor, now_ns, busy_ns - ours_ns);
         reading->load_milli = mean_milli(sensor);
     }
-}
-
-static bool find_process(const char *root, pid_t pid, struct process *ret_process)
-{
-    char name[32];
-    char text[STAT_MAX];
-    (void)snprintf(name, sizeof name, "%lld/stat", (long long)pid);
-    return sensor_file_text(root, "/proc", name, text, sizeof text) &&
-           read_process(text, pid, ret_process);
 }
 
 enum process_owner process_sensor_owner(const char *root, pid_t pid, pid_t self,

@@ -13,9 +13,10 @@
 
 enum { PROCESS_SENSOR_SAMPLES = 16 };
 #define PROCESS_SENSOR_WINDOW_NS INT64_C(5000000000)
-/* The sensor need not walk through the processes while no process was made and the processors did
- * next to nothing, because no program began and none uses a processor. After this time it walks all
- * the same. */
+/* A walk over the processes costs the most, and is left out while it would show what the last one
+ * did: no process was made, and the processors did next to nothing. Without work of ours, nothing
+ * of the load is ours. Then a look for listed programs reads only the processes that the last walk
+ * did not see. After this time the sensor walks all the same. */
 #define PROCESS_SENSOR_WALK_NS INT64_C(10000000000)
 
 struct process_sensor {
@@ -32,14 +33,17 @@ struct process_sensor {
         int64_t walked_ns, looked_ns;
         uint64_t busy, ours; /* ticks, at the last look and at the last walk */
         long long newest;    /* the process that was made last, when the walk began */
+        bool had_work;       /* ours had work at the last walk, so that it does not show all */
     } quiet;
 };
 
 void process_sensor_init(struct process_sensor *sensor, const char *root, pid_t self);
 void process_sensor_fini(struct process_sensor *sensor);
-/* Fills in the load and the program of the reading. The load is 0 until two looks were made. */
+/* Fills in the load and the program of the reading. The load is 0 until two looks were made.
+ * `has_work` says whether work of the agent is there, which uses the processors. */
 void process_sensor_look(struct process_sensor *sensor, int64_t now_ns,
-                         const struct idle_terms *terms, struct idle_reading *reading);
+                         const struct idle_terms *terms, bool has_work,
+                         struct idle_reading *reading);
 
 enum process_owner { PROCESS_OURS, PROCESS_OTHERS, PROCESS_GONE };
 /* Tells whose the process is. *ret_name is its name, cut, or "" when the kernel hides the process

@@ -15,16 +15,37 @@ static bool join(const char *root, const char *folder, const char *name,
     return length > 0 && length < SENSOR_FILE_PATH_SIZE;
 }
 
-bool sensor_file_text(const char *root, const char *folder, const char *name, char *ret_text,
-                      size_t capacity)
+/* Opens a regular file. Returns -1 for anything else. */
+static int open_regular(const char *root, const char *folder, const char *name)
 {
     char path[SENSOR_FILE_PATH_SIZE];
     struct stat status;
     const int file = join(root, folder, name, path)
                          ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
                          : -1;
+    if (file >= 0 && (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))) {
+        (void)close(file);
+        return -1;
+    }
+    return file;
+}
+
+FILE *sensor_file_open(const char *root, const char *folder, const char *name)
+{
+    const int file = open_regular(root, folder, name);
+    FILE *stream = file < 0 ? NULL : fdopen(file, "r");
+    if (stream == NULL && file >= 0) {
+        (void)close(file);
+    }
+    return stream;
+}
+
+bool sensor_file_text(const char *root, const char *folder, const char *name, char *ret_text,
+                      size_t capacity)
+{
+    const int file = open_regular(root, folder, name);
     size_t length = 0;
-    bool good = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+    bool good = file >= 0;
     while (good && length < capacity - 1) {
         const ssize_t got = read(file, ret_text + length, capacity - 1 - length);
         if (got < 0 && errno == EINTR) {

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { SENSOR_FILE_PATH_SIZE = 1024 };
 
@@ -23,6 +24,9 @@ bool sensor_file_line(const char *root, const char *folder, const char *name, ch
 /* Reads a whole number that stands alone in the file. */
 bool sensor_file_number(const char *root, const char *folder, const char *name,
                         int64_t *ret_number);
+/* Opens ROOT/FOLDER/NAME for reading, for a text that is long. Returns NULL when there is no such
+ * file; the caller closes it. */
+FILE *sensor_file_open(const char *root, const char *folder, const char *name);
 /* Opens ROOT/FOLDER for listing. Returns NULL when it is no folder; the caller closes it. */
 DIR *sensor_file_list(const char *root, const char *folder);
 

@@ -126,7 +126,7 @@ static struct jail_spec spec_of(const struct challenger *challenger)
         .limits = {.memory_bytes = on_device ? TRIAL_MEMORY_BYTES : MEMORY_BYTES,
                    .disk_bytes = (on_device ? 64 : 16) * MIB,
                    .processes = on_device ? 64 : 16,
-                   .cpu_milli = 1000},
+                   .cpu_milli = 10 * challenger->offer->cpu_percent},
         .cgroups = challenger->config.cgroups};
 }
 

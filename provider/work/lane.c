@@ -55,10 +55,10 @@ static struct jail_limits limits_of(const struct lane *lane, uint32_t index)
     const struct lanes_config *config = &lane->lanes->config;
     const Bourse__V1__ManifestLimits *asked =
         subtask_terms(lease_context_manifest(lane->context), index).limits;
-    return policy_jail(lane->offer, lease_context_grant(lane->context)->slots_per_subtask,
-                       asked != NULL ? asked->memory_bytes : 0,
-                       asked != NULL ? asked->disk_bytes : 0, asked != NULL ? asked->processes : 0,
-                       config->cpu_enforced);
+    return lane_jail_limits(lane->offer, lease_context_grant(lane->context)->slots_per_subtask,
+                            asked != NULL ? asked->memory_bytes : 0,
+                            asked != NULL ? asked->disk_bytes : 0,
+                            asked != NULL ? asked->processes : 0, config->cpu_enforced);
 }
 
 static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)

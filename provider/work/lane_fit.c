@@ -1,4 +1,4 @@
-/* This file says whether a lane's device runs the work of a job. */
+/* This file says whether a lane's device runs the work of a job, and within which bounds. */
 #include "provider/executors/kernel.h"
 #include "provider/executors/onnx.h"
 #include "provider/executors/plugin.h"
@@ -6,6 +6,8 @@
 #include "provider/executors/wasm.h"
 #include "provider/work/lanes_internal.h"
 #include "provider/work/lease_context.h"
+
+#include <assert.h>
 
 /* Returns true when job and device agree about what only such a device runs. Else the outcome says
  * what the job should need. */
@@ -94,4 +96,21 @@ bool lane_fits(const struct lane *lane, struct outcome *outcome)
         return false;
     }
     return true;
+}
+
+static uint64_t lesser(uint64_t ours, int64_t asked)
+{
+    return asked > 0 && (uint64_t)asked < ours ? (uint64_t)asked : ours;
+}
+
+struct jail_limits lane_jail_limits(const struct offer *offer, uint32_t width, int64_t memory_bytes,
+                                    int64_t disk_bytes, uint32_t processes, bool cpu_enforced)
+{
+    assert(width >= 1 && width <= LIMIT_SLOTS);
+    return (struct jail_limits){
+        .memory_bytes = lesser(offer->memory_bytes * width, memory_bytes),
+        .disk_bytes = lesser(offer->disk_bytes * width, disk_bytes),
+        .processes = (uint32_t)lesser((uint64_t)offer->processes * width, processes),
+        .cpu_milli = cpu_enforced ? 10 * offer->cpu_percent * width : 0,
+    };
 }

@@ -93,6 +93,10 @@ void *lane_loop(void *argument);
 /* Returns true when the lane's device runs what the job of the lease asks for. Else the outcome
  * says what the job should need. */
 bool lane_fits(const struct lane *lane, struct outcome *outcome);
+/* Returns the bounds of the jail for `width` slots of the offer. A manifest may ask for less; 0
+ * asks for nothing. */
+struct jail_limits lane_jail_limits(const struct offer *offer, uint32_t width, int64_t memory_bytes,
+                                    int64_t disk_bytes, uint32_t processes, bool cpu_enforced);
 /* Returns true when two subtasks of the lease, by their indices, run in the same jail. `context` is
  * the lane. */
 bool lane_shares_jail(void *context, uint32_t index, uint32_t next);

@@ -11,8 +11,8 @@
 #include "provider/idle/process_sensor.h"
 #include "provider/work/lanes_internal.h"
 #include "tests/support/agent_play.h"
+#include "tests/support/machine_files.h"
 #include "tests/support/property_seed.h"
-#include "tests/support/scratch_folder.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -44,9 +44,9 @@ static const struct {
     [TYPES] = {IDLE_LOOK_NS, 0},
     [MOVES_THE_MOUSE] = {IDLE_LOOK_NS, 0},
     [SITS] = {IDLE_LOOK_NS, 0},
-    [PLAYS] = {IDLE_PROCESSES_NS + IDLE_LOOK_NS, IDLE_PROCESSES_NS},
+    [PLAYS] = {IDLE_PROCESSES_NS + IDLE_LOOK_NS, IDLE_PROCESSES_REST_NS},
     [COMPILES] = {PROCESS_SENSOR_WINDOW_NS / 6 + IDLE_PROCESSES_NS + IDLE_LOOK_NS,
-                  PROCESS_SENSOR_WINDOW_NS + IDLE_PROCESSES_NS},
+                  PROCESS_SENSOR_WINDOW_NS + IDLE_PROCESSES_REST_NS},
     [TRAVELS] = {IDLE_POWER_NS + IDLE_LOOK_NS, IDLE_POWER_NS},
 };
 /* After the end of a sign and the owner's time, the work goes on within this time. */
@@ -89,37 +89,11 @@ struct day {
 
 /* ---------------------------------------------------------------- the machine */
 
-/* Writes a file of the machine, with the folders above it. */
-__attribute__((format(printf, 2, 3))) static void put(const char *name, const char *format, ...)
-{
-    char file[512];
-    va_list arguments;
-    (void)snprintf(file, sizeof file, "%s/machine/%s", folder, name);
-    for (char *slash = strchr(file + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(file, 0755);
-        *slash = '/';
-    }
-    FILE *out = fopen(file, "w");
-    ck_assert_msg(out != NULL, "%s", file);
-    va_start(arguments, format);
-    (void)vfprintf(out, format, arguments);
-    va_end(arguments);
-    (void)fclose(out);
-}
-
-static void drop(const char *name)
-{
-    char file[512];
-    (void)snprintf(file, sizeof file, "%s/machine/%s", folder, name);
-    ck_assert_int_eq(unlink(file), 0);
-}
-
 static void open_file(struct day *day, enum file which, const char *name)
 {
     char file[512];
     put(name, "%s", "");
-    (void)snprintf(file, sizeof file, "%s/machine/%s", folder, name);
+    (void)snprintf(file, sizeof file, "%s/%s", folder, name);
     day->files[which] = open(file, O_WRONLY | O_CLOEXEC);
     ck_assert_int_ge(day->files[which], 0);
 }
@@ -179,14 +153,12 @@ static void build_machine(struct day *day)
 
 static void press_key(struct day *day)
 {
-    char file[512];
-    const struct timespec times[2] = {{.tv_sec = ++day->keys}, {.tv_nsec = UTIME_OMIT}};
+    day->keys++;
     if (day->visit == MOVES_THE_MOUSE) {
-        set(day, FILE_MOUSE, "%12ld\n", ++day->keys);
-        return;
+        set(day, FILE_MOUSE, "%12ld\n", day->keys);
+    } else {
+        type_at("dev/tty1", day->keys);
     }
-    (void)snprintf(file, sizeof file, "%s/machine/dev/tty1", folder);
-    ck_assert_int_eq(utimensat(AT_FDCWD, file, times, 0), 0);
 }
 
 static bool types(const struct day *day)
@@ -452,7 +424,7 @@ static void open_agent(struct day *day)
                             .load_milli = 500,
                             .programs = {"steam"},
                             .program_count = 1};
-    (void)snprintf(day->config.idle_root, sizeof day->config.idle_root, "%s/machine", folder);
+    (void)snprintf(day->config.idle_root, sizeof day->config.idle_root, "%s", folder);
     day->setup = (struct agent_setup){.config = &day->config, .offers = &no_offers};
     const struct lanes_config lanes = {.config = &day->config, .offers = &no_offers};
     play_start(&day->play);

@@ -428,6 +428,25 @@ START_TEST(jobs_get_a_share_of_a_devices_own_memory)
 }
 END_TEST
 
+START_TEST(the_cores_have_a_share)
+{
+    static const char *const bad[] = {"cpu: 50\n", "cpu: 0%\n", "cpu: 101%\n", "cpu: half\n",
+                                      "cpu: 5.5%\n"};
+    struct problem problem = {""};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ck_assert_msg(!read_text(bad[i], &config, &problem), "%s", bad[i]);
+        ck_assert_msg(strstr(problem.text, "a share of each core is needed, from 1% to 100%") !=
+                          NULL,
+                      "%s", problem.text);
+    }
+    ck_assert(read_text("price: 0\n", &config, &problem));
+    ck_assert_uint_eq(config.cpu_percent, 100);
+    ck_assert(read_text("cpu: 40%\n", &config, &problem));
+    ck_assert_uint_eq(config.cpu_percent, 40);
+    ck_assert_uint_eq(config.lines.cpu, 1);
+}
+END_TEST
+
 START_TEST(the_network_has_a_rate_and_a_month)
 {
     static const char *const wrong[][2] = {
@@ -540,5 +559,6 @@ SUITE("provider config", NULL, NULL, TEST(what_computes_models_is_a_file_with_a_
       TEST(a_device_holds_as_many_inputs_as_its_owner_says),
       TEST(a_rule_of_gpus_without_effect_is_told), TEST(the_owner_says_when_the_machine_is_idle),
       TEST(idle_times_that_are_none_are_refused_with_their_line),
-      TEST(jobs_get_a_share_of_a_devices_own_memory), TEST(the_network_has_a_rate_and_a_month),
+      TEST(jobs_get_a_share_of_a_devices_own_memory), TEST(the_cores_have_a_share),
+      TEST(the_network_has_a_rate_and_a_month),
       TEST(an_engine_for_modules_is_a_program_that_jobs_see))

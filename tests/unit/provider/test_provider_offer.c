@@ -5,6 +5,7 @@
 #include "provider/device/discover.h"
 #include "provider/device/probe.h"
 #include "provider/policy.h"
+#include "provider/work/lanes_internal.h"
 #include "tests/support/config_text.h"
 #include "tests/support/suite.h"
 
@@ -510,15 +511,61 @@ START_TEST(a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered)
     machine_of(4, 16 * GIB);
     ck_assert(config_read("/nonexistent", NULL, &config, &problem));
     ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
-    struct jail_limits limits = policy_jail(first, 2, 0, 0, 0, true);
+    struct jail_limits limits = lane_jail_limits(first, 2, 0, 0, 0, true);
     ck_assert_uint_eq(limits.memory_bytes, 2 * first->memory_bytes);
     ck_assert_uint_eq(limits.processes, 2 * first->processes);
     ck_assert_uint_eq(limits.cpu_milli, 2000);
-    limits = policy_jail(first, 1, 1 << 20, INT64_MAX, 3, false);
+    limits = lane_jail_limits(first, 1, 1 << 20, INT64_MAX, 3, false);
     ck_assert_uint_eq(limits.memory_bytes, 1 << 20);
     ck_assert_uint_eq(limits.disk_bytes, first->disk_bytes);
     ck_assert_uint_eq(limits.processes, 3);
     ck_assert_uint_eq(limits.cpu_milli, 0);
+}
+END_TEST
+
+/* Returns the number of the first device's attribute, or -1 without one. */
+static int64_t number_of(const char *name)
+{
+    for (size_t i = 0; i < first->device.attribute_count; i++) {
+        if (strcmp(first->attributes[i].name, name) == 0) {
+            return first->attributes[i].number;
+        }
+    }
+    return -1;
+}
+
+START_TEST(a_share_of_the_cores_bounds_jobs_and_what_is_claimed)
+{
+    static const char *const figures[] = {"gflops", "bandwidth", "fp64", "gemm_fp32", "fp32"};
+    int64_t whole[sizeof figures / sizeof figures[0]];
+    struct problem problem = {""};
+    struct profile quick = profile;
+    quick.gemm_mflops.value = 41000;
+    machine_of(4, 16 * GIB);
+    ck_assert(config_read("/nonexistent", NULL, &config, &problem));
+    ck_assert_uint_eq(config.cpu_percent, 100);
+    ck_assert(policy_offers(&config, &machine, &quick, &jailed, &account, &offers, &problem));
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        whole[i] = number_of(figures[i]);
+        ck_assert_msg(whole[i] > 0, "%s", figures[i]);
+    }
+    config.cpu_percent = 25;
+    config.lines.cpu = 7;
+    struct isolation bounded = jailed;
+    bounded.cpu_enforced = true;
+    ck_assert(policy_offers(&config, &machine, &quick, &bounded, &account, &offers, &problem));
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        const int64_t quarter = whole[i] / 4;
+        ck_assert_msg(
+            number_of(figures[i]) <= quarter && number_of(figures[i]) >= quarter - quarter / 50 - 1,
+            "%s: %lld of %lld", figures[i], (long long)number_of(figures[i]), (long long)whole[i]);
+    }
+    ck_assert_uint_eq(lane_jail_limits(first, 2, 0, 0, 0, true).cpu_milli, 500);
+    bounded.cpu_enforced = false;
+    ck_assert(!policy_offers(&config, &machine, &quick, &bounded, &account, &offers, &problem));
+    ck_assert_msg(strstr(problem.text, ":7: cpu: no control group bounds the processors here") !=
+                      NULL,
+                  "%s", problem.text);
 }
 END_TEST
 
@@ -532,4 +579,5 @@ SUITE("provider offer", NULL, NULL, TEST(an_offer_leaves_the_owner_a_quarter),
       TEST(one_machine_offers_several_devices), TEST(devices_share_what_the_machine_has),
       TEST(a_simulated_device_says_so_and_owns_no_core), TEST(what_is_offered_can_be_asked_for),
       TEST(a_device_holds_a_share_or_what_its_owner_says),
-      TEST(a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered))
+      TEST(a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered),
+      TEST(a_share_of_the_cores_bounds_jobs_and_what_is_claimed))

@@ -1,56 +1,19 @@
 /* The sensors look at folders that stand for a machine: complete ones, empty ones, and ones that
  * hold what no kernel writes. */
-#include "provider/idle/idle_watch.h"
 #include "provider/idle/input_sensor.h"
 #include "provider/idle/login_sensor.h"
 #include "provider/idle/power_sensor.h"
 #include "provider/idle/process_sensor.h"
 #include "provider/idle/sensor_file.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/support/machine_files.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define NS INT64_C(1000000000)
-
-/* Writes a file of the machine, with the folders above it. */
-__attribute__((format(printf, 2, 3))) static void put(const char *name, const char *format, ...)
-{
-    char file[512];
-    va_list arguments;
-    (void)snprintf(file, sizeof file, "%s/%s", folder, name);
-    for (char *slash = strchr(file + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(file, 0755);
-        *slash = '/';
-    }
-    FILE *out = fopen(file, "w");
-    ck_assert_msg(out != NULL, "%s", file);
-    va_start(arguments, format);
-    (void)vfprintf(out, format, arguments);
-    va_end(arguments);
-    fclose(out);
-}
-
-static void drop(const char *name)
-{
-    char file[512];
-    (void)snprintf(file, sizeof file, "%s/%s", folder, name);
-    ck_assert_int_eq(unlink(file), 0);
-}
-
-/* Moves the time of the last read of a terminal. */
-static void type_at(const char *name, long seconds)
-{
-    char file[512];
-    const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_nsec = UTIME_OMIT}};
-    (void)snprintf(file, sizeof file, "%s/%s", folder, name);
-    ck_assert_int_eq(utimensat(AT_FDCWD, file, times, 0), 0);
-}
 
 /* ---------------------------------------------------------------- input */
 
@@ -278,31 +241,21 @@ END_TEST
 
 static struct process_sensor processes;
 static struct idle_terms terms;
-
-static void put_process(int pid, const char *name, int parent, long ticks)
-{
-    char file[64];
-    (void)snprintf(file, sizeof file, "proc/%d/stat", pid);
-    put(file, "%d (%s) S %d 1 1 0 -1 4194304 1 2 3 4 %ld 0 0 0 20 0 1 0 100 1000 10\n", pid, name,
-        parent, ticks);
-}
-
-static void put_busy(long ticks)
-{
-    put("proc/stat", "cpu  %ld 0 0 5000 400 0 0 0 0 0\ncpu0 1 2 3\n", ticks);
-}
+static bool has_work;            /* the agent's work is there */
+static struct idle_reading last; /* the watch keeps it from look to look, too */
 
 static struct idle_reading look(int64_t now_ns)
 {
-    struct idle_reading reading = {.sees_input = false};
-    process_sensor_look(&processes, now_ns, &terms, &reading);
-    return reading;
+    process_sensor_look(&processes, now_ns, &terms, has_work, &last);
+    return last;
 }
 
 static void begin_processes(pid_t self)
 {
     terms = (struct idle_terms){.load_milli = 500, .programs = {"steam"}, .program_count = 1};
     process_sensor_init(&processes, folder, self);
+    has_work = true;
+    last = (struct idle_reading){.sees_input = false};
 }
 
 static bool sees_steam(int64_t now_ns)
@@ -333,6 +286,67 @@ START_TEST(a_quiet_machine_is_not_walked_over)
     put_process(60, "steam", 1, 0);
     put_busy(1000 * second + second / 10);
     ck_assert(sees_steam(14 * NS)); /* somebody computes */
+    process_sensor_fini(&processes);
+}
+END_TEST
+
+START_TEST(without_work_the_load_needs_no_walk)
+{
+    const long second = sysconf(_SC_CLK_TCK);
+    begin_processes(50);
+    terms.program_count = 0;
+    put_process(1, "init", 0, 0);
+    put_process(50, "bourse-provider", 1, 0);
+    put_process(60, "job", 50, 0);
+    put_busy(1000 * second);
+    (void)look(0);
+    has_work = false;
+    put_process(60, "job", 50, second / 2); /* the last that the work used */
+    put_busy(1000 * second + second / 2);
+    ck_assert_int_eq(look(NS).load_milli, 0);
+    put_process(60, "job", 50, second); /* no look sees this, because ours have no work */
+    put_busy(1000 * second + second);
+    const int64_t milli = look(2 * NS).load_milli;
+    ck_assert_msg(milli >= 240 && milli <= 250, "%lld", (long long)milli);
+    ck_assert_int_eq(processes.quiet.walked_ns, NS);
+    has_work = true;
+    ck_assert_int_eq(look(3 * NS).load_milli, 0);
+    ck_assert_int_eq(processes.quiet.walked_ns, 3 * NS);
+    has_work = false;
+    (void)look(4 * NS);
+    (void)look(13 * NS);
+    ck_assert_int_eq(processes.quiet.walked_ns, 4 * NS);
+    (void)look(14 * NS);
+    ck_assert_int_eq(processes.quiet.walked_ns, 14 * NS);
+    process_sensor_fini(&processes);
+}
+END_TEST
+
+START_TEST(without_work_only_new_processes_are_read)
+{
+    const long second = sysconf(_SC_CLK_TCK);
+    begin_processes(50);
+    has_work = false;
+    put_process(1, "init", 0, 0);
+    put_process(7, "sh", 1, 0);
+    put_busy(0);
+    ck_assert(!sees_steam(0));
+    put_busy(second);
+    put_process(7, "steam", 1, 0); /* by exec of a process that was seen: the next walk finds it */
+    put_process(60, "sh", 1, 0);
+    ck_assert(!sees_steam(NS));
+    put_busy(2 * second);
+    put_process(60, "steam", 1, 0); /* by exec of a process that is new since the walk */
+    ck_assert(sees_steam(2 * NS));
+    ck_assert_int_eq(processes.quiet.walked_ns, 0);
+    drop("proc/60/stat");
+    put_busy(3 * second);
+    ck_assert(!sees_steam(3 * NS));
+    put_busy(10 * second);
+    ck_assert(sees_steam(10 * NS));
+    drop("proc/7/stat");
+    put_busy(11 * second);
+    ck_assert(!sees_steam(11 * NS)); /* what runs is looked for until it has ended */
     process_sensor_fini(&processes);
 }
 END_TEST
@@ -456,104 +470,8 @@ START_TEST(files_are_read_up_to_their_bound)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- all together */
-
-START_TEST(a_watch_says_what_it_sees_and_what_is_missing)
-{
-    char sees[IDLE_SEES_SIZE];
-    const struct idle_terms wanted = {.is_set = true,
-                                      .after_ns = NS,
-                                      .give_back_ns = NS,
-                                      .watches_input = true,
-                                      .load_milli = 500,
-                                      .watches_battery = true};
-    ck_assert(!idle_watch_check(&wanted, folder, &problem));
-    ck_assert(says("no terminal, USB keyboard"));
-    put("dev/tty1", "%s", "");
-    ck_assert(!idle_watch_check(&wanted, folder, &problem));
-    ck_assert(says("no /proc/stat"));
-    put_busy(0);
-    ck_assert(!idle_watch_check(&wanted, folder, &problem));
-    ck_assert(says("`battery: run` below `idle:` lifts this"));
-    put("sys/class/power_supply/.keep", "%s", "");
-    ck_assert(idle_watch_check(&wanted, folder, &problem));
-
-    struct idle_watch *watch = idle_watch_create(&wanted, folder, 1, 0);
-    ck_assert_ptr_nonnull(watch);
-    ck_assert_int_eq(idle_watch_look(watch, 0), IDLE_HOLD);
-    ck_assert_int_eq(idle_watch_look(watch, NS), IDLE_WORK);
-    idle_watch_sees(watch, sees);
-    ck_assert_str_eq(sees,
-                     "input at 1 terminal, 0 USB keyboards or mice and 0 built-in ones; load; "
-                     "battery");
-    type_at("dev/tty1", 77);
-    ck_assert_int_eq(idle_watch_look(watch, NS + 1), IDLE_WORK); /* no look is due */
-    ck_assert_int_eq(idle_watch_look(watch, idle_watch_due_ns(watch)), IDLE_HOLD);
-    json_t *status = idle_watch_json(watch, 2 * NS);
-    ck_assert_str_eq(json_string_value(json_object_get(status, "order")), "hold");
-    json_decref(status);
-    idle_watch_override(watch);
-    ck_assert_int_eq(idle_watch_look(watch, 2 * NS), IDLE_WORK);
-    idle_watch_destroy(&watch);
-    ck_assert_ptr_null(watch);
-}
-END_TEST
-
-START_TEST(a_watch_rests_without_work_and_looks_when_work_comes)
-{
-    const struct idle_terms wanted = {
-        .after_ns = NS, .give_back_ns = 60 * NS, .watches_input = true, .load_milli = -1};
-    put("dev/tty1", "%s", "");
-    struct idle_watch *watch = idle_watch_create(&wanted, folder, 1, 0);
-    ck_assert_ptr_nonnull(watch);
-    ck_assert_int_eq(idle_watch_look(watch, 0), IDLE_HOLD);
-    ck_assert_int_eq(idle_watch_due_ns(watch), 2 * IDLE_LOOK_NS);
-    ck_assert_int_eq(idle_watch_look(watch, 2 * IDLE_LOOK_NS), IDLE_HOLD);
-    ck_assert_int_eq(idle_watch_due_ns(watch), NS); /* the machine counts as idle then */
-    ck_assert_int_eq(idle_watch_look(watch, NS), IDLE_WORK);
-    ck_assert_int_eq(idle_watch_due_ns(watch), NS + IDLE_LOOK_NS);
-    idle_watch_has_work(watch, NS, false);
-    ck_assert_int_eq(idle_watch_look(watch, 2 * NS), IDLE_WORK);
-    ck_assert_int_eq(idle_watch_due_ns(watch), 2 * NS + IDLE_REST_NS);
-    type_at("dev/tty1", 77); /* nothing stands still for it, and nothing has to */
-    ck_assert_int_eq(idle_watch_look(watch, 3 * NS), IDLE_WORK);
-    idle_watch_has_work(watch, 3 * NS, true);
-    ck_assert_int_eq(idle_watch_due_ns(watch), 3 * NS);
-    ck_assert_int_eq(idle_watch_look(watch, 3 * NS), IDLE_HOLD);
-    ck_assert_int_eq(idle_watch_due_ns(watch), 3 * NS + 2 * IDLE_LOOK_NS);
-    idle_watch_has_work(watch, 3 * NS + 1, true); /* the work is no longer the first */
-    ck_assert_int_eq(idle_watch_due_ns(watch), 3 * NS + 2 * IDLE_LOOK_NS);
-    idle_watch_destroy(&watch);
-}
-END_TEST
-
-START_TEST(a_walk_over_the_processes_is_made_every_two_seconds)
-{
-    struct idle_terms wanted = {
-        .after_ns = NS, .give_back_ns = 60 * NS, .load_milli = -1, .program_count = 1};
-    char file[PATH_MAX];
-    (void)snprintf(wanted.programs[0], sizeof wanted.programs[0], "steam");
-    put_busy(0);
-    put_process(1, "init", 0, 0);
-    struct idle_watch *watch = idle_watch_create(&wanted, folder, 100, 0);
-    ck_assert_ptr_nonnull(watch);
-    ck_assert_int_eq(idle_watch_look(watch, 0), IDLE_HOLD);
-    ck_assert_int_eq(idle_watch_look(watch, 2 * NS), IDLE_WORK);
-    put_process(7, "steam", 1, 0);
-    ck_assert_int_eq(idle_watch_look(watch, 3 * NS), IDLE_WORK);
-    ck_assert_int_eq(idle_watch_look(watch, 4 * NS), IDLE_HOLD);
-    /* Between two walks the program counts as still there. */
-    ck_assert_int_eq(idle_watch_look(watch, 5 * NS), IDLE_HOLD);
-    (void)snprintf(file, sizeof file, "%s/proc/7/stat", folder);
-    ck_assert_int_eq(unlink(file), 0);
-    ck_assert_int_eq(idle_watch_look(watch, 6 * NS), IDLE_WORK);
-    idle_watch_destroy(&watch);
-}
-END_TEST
-
-SUITE("idle sensors", setup, teardown, TEST(a_watch_rests_without_work_and_looks_when_work_comes),
-      TEST(a_walk_over_the_processes_is_made_every_two_seconds),
-      TEST(a_terminal_that_is_read_is_input), TEST(a_clock_that_is_set_hides_no_input),
+SUITE("idle sensors", setup, teardown, TEST(a_terminal_that_is_read_is_input),
+      TEST(a_clock_that_is_set_hides_no_input),
       TEST(keyboards_and_mice_on_usb_are_input_and_disks_are_not),
       TEST(interrupts_of_a_built_in_keyboard_are_input),
       TEST(a_machine_without_any_source_of_input_is_said_to_have_none),
@@ -562,7 +480,8 @@ SUITE("idle sensors", setup, teardown, TEST(a_watch_rests_without_work_and_looks
       TEST(the_battery_counts_when_no_mains_are_there),
       TEST(the_battery_of_a_mouse_is_not_the_machines),
       TEST(the_hottest_zone_counts_and_impossible_ones_do_not),
-      TEST(a_quiet_machine_is_not_walked_over), TEST(the_load_of_others_is_what_ours_do_not_use),
-      TEST(the_load_is_a_mean_over_five_seconds), TEST(a_listed_program_counts_unless_it_is_ours),
-      TEST(hidden_processes_of_others_are_said), TEST(hostile_processes_do_no_harm),
-      TEST(files_are_read_up_to_their_bound), TEST(a_watch_says_what_it_sees_and_what_is_missing))
+      TEST(a_quiet_machine_is_not_walked_over), TEST(without_work_the_load_needs_no_walk),
+      TEST(without_work_only_new_processes_are_read),
+      TEST(the_load_of_others_is_what_ours_do_not_use), TEST(the_load_is_a_mean_over_five_seconds),
+      TEST(a_listed_program_counts_unless_it_is_ours), TEST(hidden_processes_of_others_are_said),
+      TEST(hostile_processes_do_no_harm), TEST(files_are_read_up_to_their_bound))

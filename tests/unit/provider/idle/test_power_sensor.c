@@ -2,34 +2,12 @@
  * machine. */
 #include "provider/idle/idle_watch.h"
 #include "provider/idle/power_sensor.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/support/machine_files.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
-#include <stdarg.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define NS INT64_C(1000000000)
-
-/* Writes a file of the machine, with the folders above it. */
-__attribute__((format(printf, 2, 3))) static void put(const char *name, const char *format, ...)
-{
-    char file[512];
-    va_list arguments;
-    (void)snprintf(file, sizeof file, "%s/%s", folder, name);
-    for (char *slash = strchr(file + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(file, 0755);
-        *slash = '/';
-    }
-    FILE *out = fopen(file, "w");
-    ck_assert_msg(out != NULL, "%s", file);
-    va_start(arguments, format);
-    (void)vfprintf(out, format, arguments);
-    va_end(arguments);
-    fclose(out);
-}
 
 START_TEST(the_emptiest_battery_of_the_machine_counts)
 {

@@ -360,6 +360,7 @@ static bool can_answer(const struct agent *agent, const struct id128 *device,
     struct agent_device_row row;
     size_t index = 0;
     return agent->challenger != NULL && offer != NULL && offer->simulates == NULL &&
+           offer->model_device == NULL &&
            (offer->plugin == NULL || offer->plugin->description.multiplies) &&
            (offer->kernel_device == NULL || offer->kernel_device->gemm_mflops > 0) &&
            agent_session_find_id(agent->session, device, &index, &row) && row.is_standing &&

@@ -158,7 +158,9 @@ static const struct option_spec matmul_options[] = {
 };
 static const struct option_spec model_options[] = {
     {"input", 0, "NAME=FILE",
-     "the array of an input: x=a.npy, or x=a.bin:float32[1,3] without a header; may be repeated"},
+     "the array of an input: x=a.npy, x=a.npz:NAME, or x=a.bin:float32[1,3] without a header; may "
+     "be "
+     "repeated"},
     {"prompt", 0, "TEXT", "the text that a language model goes on with; may be repeated"},
     {"prompts", 0, "FILE", "a file with one prompt in each line, and one subtask for each"},
     {"batch", 0, "N",

@@ -2,7 +2,9 @@
 
 #include "base/cleanup.h"
 #include "consumer/job/input_list.h"
+#include "consumer/model/model_check.h"
 #include "consumer/model/model_file.h"
+#include "consumer/model/model_npz.h"
 #include "consumer/model/model_stages.h"
 #include "formats/generate/generate_words.h"
 #include "formats/limits.h"
@@ -19,6 +21,7 @@ enum { WORD_SIZE = ONNX_NAME_BYTES + FORMAT_PATH_BYTES + 256 };
 /* One job while it is settled. */
 struct settling {
     struct job_file *file;
+    struct input_list *shared; /* arrays of .npz files go here; NULL: there can be none */
     const char *folder;
     struct onnx_words words; /* of the file's `run` as it was */
     struct job_strings run;  /* the new words */
@@ -95,6 +98,41 @@ static bool add_weights(struct settling *settling, const struct onnx_interface *
 
 /* ---------------------------------------------------------------- words */
 
+/* Unpacks an array of a .npz file, and adds it to the job's files. The array is that of the name
+ * behind ":", else that of the input's name, else the only one. `path` becomes its name in the work
+ * folder. */
+static bool add_array(struct settling *settling, const struct onnx_words_file *input,
+                      unsigned length, char path[FORMAT_PATH_BYTES + 1])
+{
+    char whole[MODEL_FILE_PATH_SIZE];
+    char name[FORMAT_PATH_BYTES + 1];
+    char shown[FORMAT_PATH_BYTES + 1];
+    char label[ONNX_NAME_BYTES + 1];
+    const bool is_named = path[length] == ':';
+    (void)snprintf(shown, sizeof shown, "%s", path);
+    (void)snprintf(label, sizeof label, "%.*s",
+                   is_named ? (int)strlen(path + length + 1) : (int)input->name.size,
+                   is_named ? path + length + 1 : (const char *)input->name.at);
+    path[length] = '\0';
+    if (has_holes(shown) || settling->file->stages > 1 || settling->shared == NULL) {
+        return fail(settling, "a .npz file goes with no placeholder and no stages; name a .npy "
+                              "file");
+    }
+    const int written = snprintf(name, sizeof name, "%s.%s.npy", input_list_name(path), label);
+    if (written < 0 || (size_t)written >= sizeof name ||
+        !model_file_path(settling->folder, path, whole)) {
+        return fail(settling, "the name of an array in a .npz file is too long");
+    }
+    const bool is_only = !is_named && !model_npz_has(whole, label);
+    const struct onnx_span wanted = {(const uint8_t *)name, strlen(name)};
+    (void)snprintf(path, FORMAT_PATH_BYTES + 1, "%s", name);
+    if (model_check_find(settling->shared, wanted) != NULL) {
+        return true; /* another input takes the same array */
+    }
+    const int fd = model_npz_unpack(whole, is_only ? NULL : label, settling->problem);
+    return fd >= 0 && input_list_add_held(settling->shared, fd, shown, name, settling->problem);
+}
+
 /* Writes "NAME=FILE" with the rest of the word behind FILE, and FILE as in the work folder. */
 static bool add_input(struct settling *settling, const char *word,
                       const struct onnx_words_file *input)
@@ -106,9 +144,14 @@ static bool add_input(struct settling *settling, const char *word,
     }
     (void)snprintf(path, sizeof path, "%.*s", (int)input->file.size, (const char *)input->file.at);
     const char *rest = (const char *)input->file.at + input->file.size;
+    const unsigned archive = input->is_raw ? 0 : model_npz_path(path);
+    if (archive > 0 && !add_array(settling, input, archive, path)) {
+        return false;
+    }
     (void)snprintf(text, sizeof text, "%.*s=%s%s", (int)input->name.size,
                    (const char *)input->name.at, input_list_name(path), rest);
-    return add_word(settling, "-i") && add_word(settling, text) && add_file(settling, path);
+    return add_word(settling, "-i") && add_word(settling, text) &&
+           (archive > 0 || add_file(settling, path));
 }
 
 static bool add_output(struct settling *settling, struct onnx_span name, const char *file)
@@ -224,7 +267,8 @@ bool model_job_add_files(struct job_file *file, const char *folder, const char *
 
 bool model_job_settle(struct bourse_job *job, const char *folder, struct problem *ret_problem)
 {
-    struct settling settling = {.file = job->file, .folder = folder, .problem = ret_problem};
+    struct settling settling = {
+        .file = job->file, .shared = &job->shared, .folder = folder, .problem = ret_problem};
     struct job_file *file = job->file;
     if (file == NULL || !file->is_onnx || file->task_count > 0) {
         return true;

@@ -90,6 +90,11 @@ done
 # ---------------------------------------------------------------- one run
 run abs.onnx --input x=a.npy -o one || fail "abs: $(cat out err)"
 [ "$(floats one/y.npy)" = '0 1 2 3 4 5 6 7 8 9 10 11 12 13' ] || fail "abs: $(floats one/y.npy)"
+perl -MIO::Compress::Zip=:all -e 'zip ["a.npy"] => "both.npz", Name => "x.npy", Method => ZIP_CM_DEFLATE or die $ZipError'
+for word in both.npz both.npz:x; do
+    run abs.onnx --input "x=$word" -o "npz-${word##*:}" || fail "$word: $(cat out err)"
+    cmp -s one/y.npy "npz-${word##*:}/y.npy" || fail "an array of an archive gives other results"
+done
 tail -c 56 a.npy >a.bin
 run abs.onnx --input 'x=a.bin:float32[7,2]' --save y=b.npy -o raw || fail "raw: $(cat out err)"
 cmp -s one/y.npy raw/b.npy || fail "raw elements give other results"

@@ -181,6 +181,7 @@ struct ort_status *ort_provider_list(const struct ort_api *api, char *ret_line, 
     ret_line[0] = '\0';
     struct ort_status *status = api->list_providers(&names, &count);
     if (status != NULL) {
+        /* cppcheck-suppress returnDanglingLifetime ; a status is an object of the library's own */
         return status;
     }
     for (int i = 0; i < count && used < capacity; i++) {
@@ -222,19 +223,21 @@ static struct ort_status *read_part(const struct ort_api *api, const struct ort_
 {
     const char *name = NULL;
     const struct ort_node *const *nodes = NULL;
+    const char *type = NULL;
     size_t count = 0;
     struct ort_status *status = api->part_provider(part, &name);
     if (status != NULL || name == NULL || strcmp(name, "CPUExecutionProvider") != 0) {
+        /* cppcheck-suppress returnDanglingLifetime ; a status is an object of the library's own */
         return status;
     }
     status = api->part_nodes(part, &nodes, &count);
     for (size_t i = 0; status == NULL && i < count; i++) {
-        const char *type = NULL;
         status = api->node_operator(nodes[i], &type);
         if (status == NULL) {
             note_operator(share, type != NULL ? type : "?");
         }
     }
+    /* cppcheck-suppress returnDanglingLifetime ; a status is an object of the library's own */
     return status;
 }
 
@@ -264,5 +267,6 @@ struct ort_status *ort_provider_share(const struct ort_api *api,
         (void)snprintf(ret_line, ORT_SHARE_SIZE, "%s computes all nodes of the model",
                        provider->name);
     }
+    /* cppcheck-suppress returnDanglingLifetime ; a status is an object of the library's own */
     return status;
 }

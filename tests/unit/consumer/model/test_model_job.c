@@ -9,6 +9,7 @@
 
 #include "tests/support/onnx_writer.h"
 #include "tests/support/suite.h"
+#include "tests/support/zip_writer.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -160,6 +161,96 @@ START_TEST(what_does_not_fit_the_model_is_refused)
     ck_assert_ptr_null(build("model: m.onnx\ninputs: {x: a.npy}\n"));
     ck_assert_ptr_nonnull(strstr(error.text, "has 5 bytes, and the model has weights in it up to "
                                              "byte 48"));
+}
+END_TEST
+
+/* ---------------------------------------------------------------- arrays in archives */
+
+static struct zip_writer zip;
+
+/* Writes archive.npz with arrays of 3 columns. The folder claims `lie` more bytes for x. */
+static void put_archive(bool is_deflated, int lie)
+{
+    uint8_t bytes[NPY_MATRIX_BYTES + 6 * sizeof(float)] = {0};
+    npy_write_matrix(2, 3, bytes);
+    memset(&zip, 0, sizeof zip);
+    zip_writer_add(&zip, "x.npy", bytes, sizeof bytes, is_deflated);
+    bytes[NPY_MATRIX_BYTES] = 1;
+    zip_writer_add(&zip, "other.npy", bytes, sizeof bytes, is_deflated);
+    zip_writer_end(&zip);
+    zip.bytes[zip.members[0].entry + 24] = (uint8_t)(zip.bytes[zip.members[0].entry + 24] + lie);
+    put("archive.npz", zip.bytes, zip.length);
+}
+
+/* Builds a job whose input x is this, and checks the name that its file has. */
+static void check_archive(const char *input, const char *name)
+{
+    char text[160];
+    (void)snprintf(text, sizeof text, "model: m.onnx\ninputs: {x: \"%s\"}\n", input);
+    struct bourse_job *job = build(text);
+    ck_assert_msg(job != NULL, "%s: %s", input, error.text);
+    const struct input_file *found = NULL;
+    for (size_t i = 0; i < job->shared.count; i++) {
+        found = strcmp(job->shared.items[i].name, name) == 0 ? &job->shared.items[i] : found;
+    }
+    ck_assert_msg(found != NULL, "no file %s", name);
+    ck_assert_uint_eq(found->size, NPY_MATRIX_BYTES + 24);
+    ck_assert_uint_eq(job->shared.count, 3);
+    (void)snprintf(text, sizeof text, "x=%s", name);
+    ck_assert_str_eq(job->file->run.items[2], text);
+    bourse_job_destroy(&job);
+}
+
+static void refuse_archive(const char *input, const char *said)
+{
+    char text[160];
+    (void)snprintf(text, sizeof text, "model: m.onnx\ninputs: {x: \"%s\"}\n", input);
+    ck_assert_msg(build(text) == NULL, "taken: %s", input);
+    ck_assert_msg(strstr(error.text, said) != NULL, "%s: %s", input, error.text);
+}
+
+START_TEST(an_array_of_an_archive_is_a_file_of_its_own)
+{
+    for (int i = 0; i < 2; i++) {
+        put_archive(i == 1, 0);
+        check_archive("archive.npz:x", "archive.npz.x.npy");
+        check_archive("archive.npz", "archive.npz.x.npy"); /* the input's name */
+        check_archive("archive.npz:other", "archive.npz.other.npy");
+        refuse_archive("archive.npz:y", "archive.npz: no array \"y\"; it has 2: x.npy, other.npy");
+    }
+    memset(&zip, 0, sizeof zip);
+    zip_writer_add(&zip, "arr_0.npy", "no array", 8, false);
+    zip_writer_end(&zip);
+    put("one.npz", zip.bytes, zip.length);
+    refuse_archive("one.npz",
+                   "one.npz.x.npy: the file is no .npy file"); /* the only one is taken */
+    refuse_archive("none.npz:x", "none.npz: No such file");
+    refuse_archive("a.npy:x", "a.npy:x: No such file");
+    put("text.npz", "text", 4);
+    refuse_archive("text.npz:x", "text.npz: it is no ZIP archive");
+    ck_assert_ptr_null(build("model: m.onnx\ninputs: {x: archive.npz}\nstages: 2\n"));
+    ck_assert_ptr_nonnull(strstr(error.text, "goes with no placeholder and no stages"));
+}
+END_TEST
+
+START_TEST(an_archive_that_lies_is_refused)
+{
+    put_archive(true, 1);
+    refuse_archive("archive.npz:x", "is shorter than the archive says");
+    put_archive(true, -1);
+    refuse_archive("archive.npz:x", "is longer than the archive says");
+    put_archive(false, 0);
+    zip.bytes[zip.members[0].local + 30 + 5 + 20 + NPY_MATRIX_BYTES] ^= 1;
+    put("archive.npz", zip.bytes, zip.length);
+    refuse_archive("archive.npz:x", "\"x.npy\" of the archive is damaged");
+    put_archive(true, 0);
+    memset(zip.bytes + zip.members[0].local + 30 + 5 + 20, 0xFF, 8);
+    put("archive.npz", zip.bytes, zip.length);
+    refuse_archive("archive.npz:x", "\"x.npy\" of the archive is damaged");
+    put_archive(true, 0);
+    zip.bytes[zip.members[0].entry + 20] -= 4;
+    put("archive.npz", zip.bytes, zip.length);
+    refuse_archive("archive.npz:x", "is cut: its bytes end too early");
 }
 END_TEST
 
@@ -403,6 +494,7 @@ END_TEST
 
 SUITE("model_job", begin, end, TEST(what_a_model_needs_and_leaves_follows_from_it),
       TEST(parts_are_an_array_of_subtasks), TEST(what_does_not_fit_the_model_is_refused),
+      TEST(an_array_of_an_archive_is_a_file_of_its_own), TEST(an_archive_that_lies_is_refused),
       TEST(stages_are_tasks_that_pass_arrays_on), TEST(an_output_on_the_way_is_also_passed_on),
       TEST(a_stage_is_known_by_its_name_and_the_words_of_its_job),
       TEST(the_bytes_of_a_stage_are_made_when_they_are_sent),

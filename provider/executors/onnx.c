@@ -57,8 +57,8 @@ void onnx_look(const struct onnx_trial *trial, struct model_engine *engine)
                        strerror(errno));
         return;
     }
-    const ssize_t length =
-        trial_ask(trial->launcher, &spec, "bourse-onnx", words, TRIAL_WALL_NS, said, &problem);
+    const ssize_t length = trial_ask(trial->launcher, &spec, "bourse-onnx", words, TRIAL_WALL_NS,
+                                     said, NULL, &problem);
     const char *newline = length > 0 ? memchr(said, '\n', (size_t)length) : NULL;
     if (length < 0) {
         (void)snprintf(engine->unusable, sizeof engine->unusable, "%.400s", problem.text);

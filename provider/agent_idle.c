@@ -421,6 +421,28 @@ void agent_gpu_turn(struct agent *agent, int64_t now_ns)
     post_figures(agent, now_ns);
 }
 
+/* A limit that was not there at the start waits for a restart, so that its part is open here. */
+void agent_idle_apply(struct agent *agent, int64_t now_ns, const struct config *now)
+{
+    struct config *config = agent->setup->config;
+    struct problem warning;
+    config->idle = now->idle;
+    config->gpu = now->gpu;
+    config->network = now->network;
+    if (agent->idle != NULL) {
+        idle_watch_change(agent->idle, &config->idle, now_ns);
+    }
+    if (agent->gpus != NULL) {
+        gpu_watch_change(agent->gpus);
+    }
+    if (agent->network != NULL) {
+        network_change(agent->network, &config->network);
+    }
+    if (config_gpu_warning(config, &warning)) {
+        agent_warn(agent, warning.text);
+    }
+}
+
 void agent_room_turn(struct agent *agent, int64_t now_ns)
 {
     struct problem problem = {""};

@@ -121,7 +121,10 @@ void agent_challenge(struct agent *agent, int64_t now_ns, const struct agent_cha
 /* Sends the answer that is done, if there is one. */
 void agent_challenge_take(struct agent *agent, int64_t now_ns);
 
-/* agent_reload.c reads the config again. */
+/* agent_reload.c (agent_reload.h) reads the config again. */
+
+/* Obeys the owner's limits in the config that was read again. */
+void agent_idle_apply(struct agent *agent, int64_t now_ns, const struct config *now);
 
 /* Reads the config again and offers the devices on its present terms. The log names what changed,
  * and what waits for a restart. A config with a fault changes nothing. */

@@ -441,18 +441,19 @@ static void market_in_folder(char *path, size_t capacity)
     }
 }
 
+const char *const config_keys[CONFIG_KEYS] = {
+    "market",        "name",  "region",   "price",   "slots",       "memory",     "disk",
+    "processes",     "term",  "programs", "visible", "image_files", "image_size", "user",
+    "cache",         "spool", "devices",  "to",      "hours",       "daily",      "utc_offset",
+    "interruptible", "idle",  "gpu",      "wasm",    "power_w",     "network",    "onnx"};
+
 static void read_keys(struct config *config, struct yaml_value root, const char *base)
 {
-    static const char *const keys[] = {
-        "market",        "name",  "region",   "price",   "slots",       "memory",     "disk",
-        "processes",     "term",  "programs", "visible", "image_files", "image_size", "user",
-        "cache",         "spool", "devices",  "to",      "hours",       "daily",      "utc_offset",
-        "interruptible", "idle",  "gpu",      "wasm",    "power_w",     "network",    "onnx"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* on failure the default stays */
 
-    yaml_known_keys(root, keys, sizeof keys / sizeof keys[0]);
+    yaml_known_keys(root, config_keys, CONFIG_KEYS);
     read_path(yaml_key(root, "market"), base, MARKET_FILE, config->market, sizeof config->market);
     market_in_folder(config->market, sizeof config->market);
     read_path(yaml_key(root, "spool"), base, "spool", config->spool, sizeof config->spool);

@@ -168,6 +168,10 @@ struct config {
     size_t device_count;
 };
 
+/* The names of all keys of the file. provider/agent_reload.h says what a change of each does. */
+enum { CONFIG_KEYS = 28 };
+extern const char *const config_keys[CONFIG_KEYS];
+
 /* Reads `file`, or FOLDER/provider.yaml when `file` is NULL. A missing default file counts as
  * empty. Relative file names start from the config's folder. Returns false with "FILE:LINE: what"
  * as the problem. */

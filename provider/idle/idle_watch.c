@@ -49,6 +49,12 @@ void idle_watch_destroy(struct idle_watch **self)
     }
 }
 
+void idle_watch_change(struct idle_watch *watch, const struct idle_terms *terms, int64_t now_ns)
+{
+    idle_rule_change(&watch->rule, terms);
+    watch->due_ns = watch->processes_due_ns = watch->power_due_ns = now_ns;
+}
+
 static void look(struct idle_watch *watch, int64_t now_ns)
 {
     const struct idle_terms *terms = &watch->rule.terms;

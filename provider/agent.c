@@ -74,6 +74,7 @@ static bool settle_outcome(struct agent *agent, int64_t now_ns, struct outcome *
         outcome_fail(outcome, OUTCOME_REFUSED,
                      "the provider left, and the files in its jail are gone");
     }
+    agent_idle_note_fault(agent, now_ns, outcome);
     outcome_to_wire(outcome, &wire, &facts);
     enum agent_status status =
         agent_session_finished(agent->session, now_ns, &outcome->work, &facts);
@@ -367,6 +368,7 @@ static void hear_owner(struct agent *agent, int64_t now_ns)
         .last_error_ms = agent->last_error_ms,
         .idle = agent->idle,
         .gpus = agent->gpus,
+        .faults = agent->faults,
         .energy = &agent->tally,
     };
     owner_hear(agent->owner, agent->session, now_ns, wall_ms(), &facts);
@@ -580,7 +582,8 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
     }
     good = good && agent_open_session(&agent, ret_problem) &&
            agent_open_blobs(&agent, ret_problem) && agent_open_lanes(&agent, ret_problem) &&
-           agent_open_challenger(&agent, ret_problem) && agent_open_owner(&agent, ret_problem) &&
+           agent_open_challenger(&agent, ret_problem) && agent_open_retrial(&agent, ret_problem) &&
+           agent_open_owner(&agent, ret_problem) &&
            agent_open_idle(&agent, clock_monotonic_ns(), ret_problem) &&
            agent_open_gpus(&agent, ret_problem);
     if (good) {

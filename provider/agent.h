@@ -19,7 +19,7 @@
 
 /* All pointers are borrowed. */
 struct agent_setup {
-    const struct config *config;
+    struct config *config; /* a reload changes `idle`, `gpu` and `network`, and nothing else */
     const struct market *market;
     const struct identity *identity;
     const struct machine *machine;

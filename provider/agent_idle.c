@@ -1,6 +1,7 @@
-/* This file obeys the owner's rules of idle times. `idle:` of the config is for the machine, and
- * `gpu:` for single GPUs. A rule gives an order, and the agent carries out each change of the order
- * by the same means as a pause by hand. */
+/* This file obeys the rules that withhold devices. `idle:` of the config is for the machine, and
+ * `gpu:` for single GPUs. A third rule is for devices that fail again and again (fault_rule.h). A
+ * rule gives an order, and the agent carries out each change of the order by the same means as a
+ * pause by hand. */
 #include "provider/agent_internal.h"
 
 #include "base/checked.h"
@@ -99,7 +100,7 @@ static void obey_gpu(struct agent *agent, size_t index, int64_t now_ns)
     const enum idle_order order = agent->gpu_orders[index];
     const char *label = gpu_watch_label(agent->gpus, index);
     if (agent_session_find_label(agent->session, label, &place, &row)) {
-        agent_session_hold(agent->session, now_ns, place, ways[order]);
+        agent_session_hold(agent->session, now_ns, place, AGENT_HOLD_USE, ways[order]);
     }
     lanes_freeze_device(agent->lanes, label, order != IDLE_WORK);
 }
@@ -325,16 +326,120 @@ static void judge_gpus(struct agent *agent, int64_t now_ns)
     }
 }
 
+/* ---------------------------------------------------------------- devices that fail */
+
+static const char *label_of(const struct agent *agent, size_t offer)
+{
+    return agent->setup->offers->items[offer].device.label;
+}
+
+/* Withholds the device of the offer, or offers it again. Work that runs ends by itself. */
+static void hold_failing(struct agent *agent, int64_t now_ns, size_t offer, enum agent_withhold how)
+{
+    struct agent_device_row row;
+    size_t place;
+    if (agent_session_find_label(agent->session, label_of(agent, offer), &place, &row)) {
+        agent_session_hold(agent->session, now_ns, place, AGENT_HOLD_FAULT, how);
+    }
+}
+
+void agent_idle_note_fault(struct agent *agent, int64_t now_ns, const struct outcome *outcome)
+{
+    struct fault_rule *rule = &agent->faults[outcome->offer];
+    struct problem warning;
+    if (outcome->fault == DEVICE_FAULT_NONE) {
+        if (outcome->result == OUTCOME_OK) {
+            fault_rule_work(rule);
+        }
+        return;
+    }
+    if (!fault_rule_fail(rule, now_ns, outcome->fault, outcome->detail)) {
+        return;
+    }
+    hold_failing(agent, now_ns, outcome->offer, AGENT_WITHHOLD);
+    problem_set(&warning,
+                "the device \"%s\" is withheld: it failed %d times in a row (%s), the last time: "
+                "%.200s; %s. It is tried again in %lld s",
+                label_of(agent, outcome->offer), (int)FAULT_RULE_MOST, fault_rule_word(rule->fault),
+                rule->cause, fault_rule_advice(rule->fault), (long long)(rule->wait_ns / NS_PER_S));
+    agent_warn(agent, warning.text);
+}
+
+static void take_trial(struct agent *agent, int64_t now_ns)
+{
+    size_t offer;
+    struct problem problem;
+    if (!retrial_take(agent->retrial, &offer, &problem)) {
+        return;
+    }
+    struct fault_rule *rule = &agent->faults[offer];
+    if (fault_rule_tried(rule, now_ns, problem.text[0] == '\0', problem.text)) {
+        log_info("the device \"%s\" passed its trial, and may be offered again",
+                 label_of(agent, offer));
+        hold_failing(agent, now_ns, offer, AGENT_WITHHOLD_NOT);
+    } else {
+        log_warning("the device \"%s\" failed its trial, and stays withheld: %s. It is tried again "
+                    "in %lld s",
+                    label_of(agent, offer), rule->cause, (long long)(rule->wait_ns / NS_PER_S));
+    }
+}
+
+/* While others use the machine or the device, nothing is tried there. */
+static bool may_try(const struct agent *agent, size_t offer)
+{
+    bool may = agent->idle_order == IDLE_WORK;
+    for (size_t i = 0; agent->gpus != NULL && i < gpu_watch_count(agent->gpus); i++) {
+        const bool is_it = strcmp(gpu_watch_label(agent->gpus, i), label_of(agent, offer)) == 0;
+        may = may && (!is_it || agent->gpu_orders[i] == IDLE_WORK);
+    }
+    return may;
+}
+
+static void turn_trials(struct agent *agent, int64_t now_ns)
+{
+    take_trial(agent, now_ns);
+    for (size_t i = 0; i < agent->setup->offers->count; i++) {
+        if (now_ns >= fault_rule_due_ns(&agent->faults[i]) && may_try(agent, i) &&
+            retrial_begin(agent->retrial, i, &agent->setup->offers->items[i])) {
+            fault_rule_try(&agent->faults[i]);
+            return;
+        }
+    }
+}
+
 void agent_gpu_turn(struct agent *agent, int64_t now_ns)
 {
     if (agent->drain_began_ns != 0) {
         return;
     }
+    turn_trials(agent, now_ns);
     if (agent->gpus != NULL) {
         judge_gpus(agent, now_ns);
     }
     look_at_held(agent, now_ns);
     post_figures(agent, now_ns);
+}
+
+/* A limit that was not there at the start waits for a restart, so that its part is open here. */
+void agent_idle_apply(struct agent *agent, int64_t now_ns, const struct config *now)
+{
+    struct config *config = agent->setup->config;
+    struct problem warning;
+    config->idle = now->idle;
+    config->gpu = now->gpu;
+    config->network = now->network;
+    if (agent->idle != NULL) {
+        idle_watch_change(agent->idle, &config->idle, now_ns);
+    }
+    if (agent->gpus != NULL) {
+        gpu_watch_change(agent->gpus);
+    }
+    if (agent->network != NULL) {
+        network_change(agent->network, &config->network);
+    }
+    if (config_gpu_warning(config, &warning)) {
+        agent_warn(agent, warning.text);
+    }
 }
 
 void agent_room_turn(struct agent *agent, int64_t now_ns)

@@ -5,11 +5,13 @@
 
 #include "base/list.h"
 #include "provider/agent.h"
+#include "provider/executors/retrial.h"
 #include "provider/idle/gpu_watch.h"
 #include "provider/idle/idle_watch.h"
 #include "provider/live_output.h"
 #include "provider/owner.h"
 #include "provider/session/agent_session.h"
+#include "provider/session/fault_rule.h"
 #include "provider/terminals.h"
 #include "provider/work/challenger.h"
 #include "provider/work/lanes.h"
@@ -48,6 +50,7 @@ struct agent {
     struct images *images;
     struct mender *mender;
     struct challenger *challenger; /* NULL: no matrices are computed here */
+    struct retrial *retrial;       /* tries devices again that failed */
     struct lanes *lanes;
     struct owner *owner;
     struct live_output *live;
@@ -60,6 +63,7 @@ struct agent {
     struct energy_gauges *gauges; /* the energy of GPUs */
     struct gpu_watch *gpus;       /* NULL: no device for kernels is offered */
     enum idle_order gpu_orders[GPU_WATCH_DEVICES_MAX]; /* which the agent carries out now */
+    struct fault_rule faults[1 + CONFIG_DEVICES_MAX];  /* of the offers, by number */
     struct network *network;                           /* NULL: it has no limits */
     bool is_spent;    /* by the month's bytes: nothing is offered */
     bool figures_due; /* the broker has not heard the newest */
@@ -98,6 +102,7 @@ void agent_say_offer(const struct agent *agent);
 bool agent_open_blobs(struct agent *agent, struct problem *problem);
 bool agent_open_lanes(struct agent *agent, struct problem *problem);
 bool agent_open_challenger(struct agent *agent, struct problem *problem);
+bool agent_open_retrial(struct agent *agent, struct problem *problem);
 bool agent_open_owner(struct agent *agent, struct problem *problem);
 /* These two are in agent_idle.c. */
 bool agent_open_idle(struct agent *agent, int64_t now_ns, struct problem *problem);
@@ -116,7 +121,10 @@ void agent_challenge(struct agent *agent, int64_t now_ns, const struct agent_cha
 /* Sends the answer that is done, if there is one. */
 void agent_challenge_take(struct agent *agent, int64_t now_ns);
 
-/* agent_reload.c reads the config again. */
+/* agent_reload.c (agent_reload.h) reads the config again. */
+
+/* Obeys the owner's limits in the config that was read again. */
+void agent_idle_apply(struct agent *agent, int64_t now_ns, const struct config *now);
 
 /* Reads the config again and offers the devices on its present terms. The log names what changed,
  * and what waits for a restart. A config with a fault changes nothing. */
@@ -127,8 +135,12 @@ void agent_reload(struct agent *agent, int64_t now_ns);
 /* Looks at the machine when that is due. The offer and the work stop when somebody uses the
  * machine, and go on when it is idle. */
 void agent_idle_turn(struct agent *agent, int64_t now_ns);
-/* Looks at the GPUs when that is due, and withholds those that may not be offered. */
+/* Looks at the GPUs when that is due, and withholds those that may not be offered. Tries withheld
+ * devices that failed. The loop turns once a second or more often, so nothing else wakes the agent
+ * for a trial. */
 void agent_gpu_turn(struct agent *agent, int64_t now_ns);
+/* Takes note of the end of a work. Withholds the device when it failed too often. */
+void agent_idle_note_fault(struct agent *agent, int64_t now_ns, const struct outcome *outcome);
 /* Returns the time of the next look, INT64_MAX when there is none. */
 int64_t agent_idle_due_ns(const struct agent *agent);
 

@@ -246,6 +246,24 @@ bool agent_open_challenger(struct agent *agent, struct problem *problem)
     return agent->challenger != NULL;
 }
 
+bool agent_open_retrial(struct agent *agent, struct problem *problem)
+{
+    const struct agent_setup *setup = agent->setup;
+    const struct retrial_config config = {.launcher = setup->launcher,
+                                          .cgroups = setup->cgroups,
+                                          .worker_path = setup->worker_path,
+                                          .kernel_path = setup->kernel_path,
+                                          .plugin_path = setup->plugin_path,
+                                          .config = setup->config,
+                                          .done = report_done,
+                                          .context = agent};
+    agent->retrial = retrial_create(&config);
+    if (agent->retrial == NULL) {
+        problem_set(problem, "out of memory");
+    }
+    return agent->retrial != NULL;
+}
+
 bool agent_open_owner(struct agent *agent, struct problem *problem)
 {
     if (!owner_open(agent->setup->config->folder, &agent->owner, problem)) {
@@ -287,6 +305,7 @@ void agent_close_all(struct agent *agent)
         store_stop(agent->store);
     }
     challenger_destroy(&agent->challenger);
+    retrial_destroy(&agent->retrial);
     lanes_destroy(&agent->lanes);
     idle_watch_destroy(&agent->idle);
     gpu_watch_destroy(&agent->gpus);

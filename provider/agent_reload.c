@@ -1,10 +1,11 @@
-/* This file reads the config again while the agent runs. The terms of asks change at once. What a
- * device is and what jails were made for stays until a restart. */
+#include "provider/agent_reload.h"
+
 #include "protocol/identity.h"
 #include "provider/agent_internal.h"
 #include "provider/setup.h"
 #include "runtime/log.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,49 +39,154 @@ static bool offer_equal(const struct offer *left, const struct offer *right)
            left->memory_bytes == right->memory_bytes && left->disk_bytes == right->disk_bytes &&
            left->processes == right->processes && left->held_bytes == right->held_bytes &&
            left->first_core == right->first_core && left->simulates == right->simulates &&
-           left->kernel_device == right->kernel_device && left->plugin == right->plugin;
+           left->kernel_device == right->kernel_device && left->plugin == right->plugin &&
+           left->model_device == right->model_device;
 }
 
-static bool idle_equal(const struct idle_terms *left, const struct idle_terms *right)
+/* ---------------------------------------------------------------- keys */
+
+static bool visible_differs(const struct config *old, const struct config *now)
 {
-    bool equal =
-        left->is_set == right->is_set && left->after_ns == right->after_ns &&
-        left->give_back_ns == right->give_back_ns && left->watches_input == right->watches_input &&
-        left->watches_sessions == right->watches_sessions &&
-        left->watches_battery == right->watches_battery && left->load_milli == right->load_milli &&
-        left->battery_percent == right->battery_percent && left->milliwatts == right->milliwatts &&
-        left->power_for_ns == right->power_for_ns && left->celsius == right->celsius &&
-        left->program_count == right->program_count;
-    for (size_t i = 0; equal && i < left->program_count; i++) {
-        equal = strcmp(left->programs[i], right->programs[i]) == 0;
+    bool differs = old->visible_count != now->visible_count;
+    for (size_t i = 0; !differs && i < old->visible_count; i++) {
+        differs = strcmp(old->visible[i], now->visible[i]) != 0;
     }
-    return equal;
+    return differs;
 }
 
-static bool gpu_equal(const struct gpu_terms *left, const struct gpu_terms *right)
+static bool programs_differ(const struct config *old, const struct config *now)
 {
-    return left->is_set == right->is_set && left->after_ns == right->after_ns &&
-           left->give_back_ns == right->give_back_ns && left->programs == right->programs &&
-           left->celsius == right->celsius && left->milliwatts == right->milliwatts &&
-           left->power_for_ns == right->power_for_ns;
+    bool differs = old->program_count != now->program_count;
+    for (size_t i = 0; !differs && i < old->program_count; i++) {
+        differs = strcmp(old->programs[i].name, now->programs[i].name) != 0 ||
+                  strcmp(old->programs[i].path, now->programs[i].path) != 0;
+    }
+    return differs;
 }
 
-/* Returns the key of a setting that only a start reads and that differs, or NULL. */
-static const char *differing_key(const struct config *old, const struct config *now)
+static bool plugin_differs(const struct plugin_program *old, const struct plugin_program *now)
 {
-    return strcmp(old->market, now->market) != 0  ? "market"
-           : strcmp(old->user, now->user) != 0    ? "user"
-           : strcmp(old->spool, now->spool) != 0  ? "spool"
-           : old->cache_bytes != now->cache_bytes ? "cache"
-           : old->cpu_percent != now->cpu_percent ? "cpu"
-           : !idle_equal(&old->idle, &now->idle) || strcmp(old->idle_root, now->idle_root) != 0
-               ? "idle"
-           : !gpu_equal(&old->gpu, &now->gpu) ? "gpu"
-           : old->network.rate_bytes != now->network.rate_bytes ||
-                   old->network.month_bytes != now->network.month_bytes
-               ? "network"
-               : NULL;
+    bool differs = strcmp(old->path, now->path) != 0 || old->node_count != now->node_count;
+    for (size_t i = 0; !differs && i < old->node_count; i++) {
+        differs = strcmp(old->nodes[i], now->nodes[i]) != 0;
+    }
+    return differs;
 }
+
+/* The terms of the entry's ask do not count. */
+static bool entry_differs(const struct config_device *old, const struct config_device *now)
+{
+    return old->simulates != now->simulates || strcmp(old->kernel, now->kernel) != 0 ||
+           old->kernel_api != now->kernel_api || old->held_bytes != now->held_bytes ||
+           old->kernel_memory.bytes != now->kernel_memory.bytes ||
+           old->kernel_memory.percent != now->kernel_memory.percent ||
+           plugin_differs(&old->plugin, &now->plugin) || strcmp(old->name, now->name) != 0 ||
+           old->slots != now->slots || old->memory_bytes != now->memory_bytes ||
+           old->disk_bytes != now->disk_bytes || old->processes != now->processes ||
+           old->power_w != now->power_w;
+}
+
+static bool devices_differ(const struct config *old, const struct config *now)
+{
+    bool differs = old->device_count != now->device_count;
+    for (size_t i = 0; !differs && i < old->device_count; i++) {
+        differs = entry_differs(&old->devices[i], &now->devices[i]);
+    }
+    return differs;
+}
+
+static const struct {
+    const char *name;
+    enum agent_reload_effect effect;
+} effects[] = {
+    {"price", AGENT_RELOAD_OFFERED},
+    {"term", AGENT_RELOAD_OFFERED},
+    {"to", AGENT_RELOAD_OFFERED},
+    {"hours", AGENT_RELOAD_OFFERED},
+    {"daily", AGENT_RELOAD_OFFERED},
+    {"utc_offset", AGENT_RELOAD_OFFERED},
+    {"interruptible", AGENT_RELOAD_OFFERED},
+    {"idle", AGENT_RELOAD_APPLIED},
+    {"gpu", AGENT_RELOAD_APPLIED},
+    {"network", AGENT_RELOAD_APPLIED},
+    {"name", AGENT_RELOAD_DEVICE},
+    {"region", AGENT_RELOAD_DEVICE},
+    {"slots", AGENT_RELOAD_DEVICE},
+    {"memory", AGENT_RELOAD_DEVICE},
+    {"disk", AGENT_RELOAD_DEVICE},
+    {"processes", AGENT_RELOAD_DEVICE},
+    {"power_w", AGENT_RELOAD_DEVICE},
+    {"programs", AGENT_RELOAD_DEVICE},
+    {"devices", AGENT_RELOAD_DEVICE},
+    {"wasm", AGENT_RELOAD_DEVICE},
+    {"onnx", AGENT_RELOAD_DEVICE},
+    {"market", AGENT_RELOAD_RESTART},
+    {"user", AGENT_RELOAD_RESTART},
+    {"spool", AGENT_RELOAD_RESTART},
+    {"cache", AGENT_RELOAD_RESTART},
+    {"cpu", AGENT_RELOAD_RESTART},
+    {"visible", AGENT_RELOAD_RESTART},
+    {"image_files", AGENT_RELOAD_RESTART},
+    {"image_size", AGENT_RELOAD_RESTART},
+};
+static_assert(sizeof effects / sizeof effects[0] == CONFIG_KEYS, "a key has no effect");
+
+enum agent_reload_effect agent_reload_effect(const char *key)
+{
+    size_t place = 0;
+    while (place < CONFIG_KEYS && strcmp(effects[place].name, key) != 0) {
+        place++;
+    }
+    assert(place < CONFIG_KEYS);
+    return effects[place].effect;
+}
+
+const char *agent_reload_waiting(const struct config *old, const struct config *now,
+                                 bool skips_devices)
+{
+    const bool had_network = old->network.rate_bytes != 0 || old->network.month_bytes != 0;
+    const bool has_network = now->network.rate_bytes != 0 || now->network.month_bytes != 0;
+    const struct {
+        const char *name;
+        bool waits;
+    } keys[] = {
+        {"market", strcmp(old->market, now->market) != 0},
+        {"user", strcmp(old->user, now->user) != 0},
+        {"spool", strcmp(old->spool, now->spool) != 0},
+        {"cache", old->cache_bytes != now->cache_bytes},
+        {"cpu", old->cpu_percent != now->cpu_percent},
+        {"visible", visible_differs(old, now)},
+        {"image_files", old->image_files != now->image_files},
+        {"image_size", old->image_bytes != now->image_bytes},
+        {"idle",
+         old->idle.is_set != now->idle.is_set || strcmp(old->idle_root, now->idle_root) != 0},
+        {"network", !had_network && has_network},
+        {"name", strcmp(old->name, now->name) != 0},
+        {"region", strcmp(old->region, now->region) != 0},
+        {"slots", old->slots != now->slots},
+        {"memory", old->memory_bytes != now->memory_bytes},
+        {"disk", old->disk_bytes != now->disk_bytes},
+        {"processes", old->processes != now->processes},
+        {"power_w", old->power_w != now->power_w},
+        {"programs", programs_differ(old, now)},
+        {"devices", devices_differ(old, now)},
+        {"wasm", strcmp(old->wasm_engine, now->wasm_engine) != 0 ||
+                     old->wasm_is_library != now->wasm_is_library ||
+                     old->has_wasm != now->has_wasm},
+        {"onnx",
+         strcmp(old->onnx_library, now->onnx_library) != 0 || old->has_onnx != now->has_onnx},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const bool is_left_out =
+            skips_devices && agent_reload_effect(keys[i].name) == AGENT_RELOAD_DEVICE;
+        if (keys[i].waits && !is_left_out) {
+            return keys[i].name;
+        }
+    }
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- the reload */
 
 /* Names a device that differs; with another number of slots, which. */
 static void name_device(const struct agent_device *old, const struct agent_device *now,
@@ -100,7 +206,6 @@ static bool waits_for_restart(const struct agent *agent, const struct reading *n
                               struct problem *ret_what)
 {
     const struct offers *old = agent->setup->offers;
-    const char *key = differing_key(agent->setup->config, &now->config);
     struct problem device = {.text = ""};
     if (now->offers.count != old->count) {
         problem_set(&device, "the number of devices");
@@ -110,6 +215,8 @@ static bool waits_for_restart(const struct agent *agent, const struct reading *n
             name_device(&old->items[i].device, &now->offers.items[i].device, &device);
         }
     }
+    const char *key =
+        agent_reload_waiting(agent->setup->config, &now->config, device.text[0] != '\0');
     if (key == NULL) {
         *ret_what = device;
     } else {
@@ -158,6 +265,7 @@ void agent_reload(struct agent *agent, int64_t now_ns)
                     "stays as it was",
                     problem.text);
     } else if (offer_again(agent, now_ns, &now->offers)) {
+        agent_idle_apply(agent, now_ns, &now->config);
         log_info("SIGHUP: the config was read again; %zu device%s offered on its terms",
                  now->offers.count, now->offers.count == 1 ? " is" : "s are");
     } else {

@@ -9,6 +9,7 @@
 #include "runtime/files.h"
 #include "runtime/market.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ static const char *const file_keys[] = {
     "hours",  "daily",   "power_w",   "programs", "utc_offset",    "wasm",
     "onnx",   "visible", "user",      "cache",    "image_files",   "image_size",
     "spool",  "idle",    "gpu",       "network",  "devices",       NULL};
+static_assert(sizeof file_keys / sizeof file_keys[0] == CONFIG_KEYS + 1, "CONFIG_KEYS is wrong");
 static const char *const device_keys[] = {
     "name",         "price",         "slots",   "memory",  "disk",        "processes",
     "term",         "interruptible", "to",      "hours",   "daily",       "power_w",

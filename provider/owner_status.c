@@ -94,6 +94,28 @@ static json_t *below_json(const struct lanes *lanes)
     return list;
 }
 
+/* Lists the devices that are withheld because they fail. */
+static json_t *failing_json(const struct agent_session *session, int64_t now_ns,
+                            const struct fault_rule *faults)
+{
+    json_t *list = json_array();
+    struct agent_device_row row;
+    for (size_t i = 0; agent_session_device(session, i, &row); i++) {
+        const struct fault_rule *rule = &faults[i];
+        const int64_t wait_ns = rule->trial_ns > now_ns ? rule->trial_ns - now_ns : 0;
+        if (rule->is_withheld) {
+            (void)json_array_append_new(
+                list,
+                json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I}", "device", row.label, "fault",
+                          fault_rule_word(rule->fault), "cause", rule->cause, "advice",
+                          fault_rule_advice(rule->fault), "failures", (json_int_t)rule->failures,
+                          "trials", (json_int_t)rule->trials, "trying", (int)rule->is_trying,
+                          "next_trial_ms", (json_int_t)(wait_ns / NS_PER_MS)));
+        }
+    }
+    return list;
+}
+
 json_t *owner_status(const struct pauses *pauses, const char *state,
                      const struct agent_session *session, int64_t now_ns, int64_t wall_ms,
                      const struct owner_facts *facts)
@@ -127,6 +149,7 @@ json_t *owner_status(const struct pauses *pauses, const char *state,
         answer, "idle", facts->idle == NULL ? json_null() : idle_watch_json(facts->idle, now_ns));
     (void)json_object_set_new(
         answer, "gpus", facts->gpus == NULL ? json_array() : gpu_watch_json(facts->gpus, now_ns));
+    (void)json_object_set_new(answer, "failing", failing_json(session, now_ns, facts->faults));
     (void)json_object_set_new(answer, "held", held_json(facts->lanes));
     (void)json_object_set_new(answer, "below_catalogue", below_json(facts->lanes));
     (void)json_object_set_new(answer, "network",

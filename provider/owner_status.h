@@ -7,6 +7,7 @@
 #include "provider/idle/idle_watch.h"
 #include "provider/pauses.h"
 #include "provider/session/agent_session.h"
+#include "provider/session/fault_rule.h"
 #include "provider/work/lanes.h"
 #include "provider/work/network.h"
 #include "runtime/market.h"
@@ -25,8 +26,9 @@ struct owner_facts {
     int64_t since_ms;       /* time of the last connect or disconnect; 0: never connected */
     const char *last_error; /* "": none */
     int64_t last_error_ms;
-    const struct idle_watch *idle; /* NULL: the devices work at any time */
-    const struct gpu_watch *gpus;  /* NULL: no GPU is offered */
+    const struct idle_watch *idle;   /* NULL: the devices work at any time */
+    const struct gpu_watch *gpus;    /* NULL: no GPU is offered */
+    const struct fault_rule *faults; /* of the session's devices, by number */
     const struct energy_tally *energy;
     struct network *network; /* NULL: it has no limits */
 };

@@ -227,8 +227,8 @@ static bool share_machine(const struct config *config, const struct machine *mac
         }
         ret_offers->count++;
         fill_offer(offer, device, machine, account, i == 0);
-        const bool is_attached = offer->kernel_device != NULL || offer->plugin != NULL ||
-                                 offer->model_device != NULL;
+        const bool is_attached =
+            offer->kernel_device != NULL || offer->plugin != NULL || offer->model_device != NULL;
         offer->cpu_percent = is_attached ? 100 : config->cpu_percent;
         if (!share_memory(offer, device, machine, all_slots, ret_problem)) {
             config_place(config, i == 0 ? memory_line(config) : 0, ret_problem);

@@ -168,7 +168,8 @@ static void print_state(const json_t *answer)
         {"disk-full", "nothing is offered until there is room on the disk"},
         {"folder-missing", "nothing is offered until the folder in `last error` can be made again"},
         {"network-spent", "nothing is offered before the next month; the line `network` says why"},
-        {"withheld", "no device may be offered now; the lines of `gpu` and `paused` say why"},
+        {"withheld",
+         "no device may be offered now; the lines of `gpu`, `failing` and `paused` say why"},
         {"draining", "draining: ends when nothing runs and every result is accepted"},
         {"leaving", "ending"},
     };
@@ -354,6 +355,7 @@ static void print_status(const json_t *answer)
     print_asks(json_object_get(answer, "asks"));
     print_paused_devices(json_object_get(answer, "paused_devices"));
     gpu_lines_print(json_object_get(answer, "gpus"));
+    gpu_lines_print_failing(json_object_get(answer, "failing"), 12);
     printf("%-12s %lld lease%s, %lld running, %lld queued, %lld result%s not accepted yet, %lld "
            "jail%s\n",
            "work", (long long)number(answer, "lease_count"), plural(number(answer, "lease_count")),

@@ -1,5 +1,6 @@
 #include "provider/command/gpu_lines.h"
 
+#include "base/text.h"
 #include "formats/units.h"
 
 #include <stdbool.h>
@@ -89,6 +90,29 @@ void gpu_lines_print(const json_t *gpus)
         }
         if (text(gpu, "why")[0] != '\0') {
             printf("%-12s not known: %s\n", "", text(gpu, "why"));
+        }
+    }
+}
+
+void gpu_lines_print_failing(const json_t *failing, int width)
+{
+    size_t i;
+    const json_t *device;
+    json_array_foreach(failing, i, device)
+    {
+        const int64_t trials = figure(device, "trials");
+        printf("%-*s %s: withheld after %lld failures in a row (%s): %s\n", width,
+               i == 0 ? "failing" : "", text(device, "device"),
+               (long long)figure(device, "failures"), text(device, "fault"), text(device, "cause"));
+        printf("%-*s %s; ", width, "", text(device, "advice"));
+        if (trials > 0) {
+            printf("%lld trial%s failed; ", (long long)trials, text_plural((uint64_t)trials));
+        }
+        if (json_is_true(json_object_get(device, "trying"))) {
+            printf("it is tried now\n");
+        } else {
+            printf("it is tried again in %lld s\n",
+                   (long long)(figure(device, "next_trial_ms") / 1000));
         }
     }
 }

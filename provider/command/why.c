@@ -3,6 +3,7 @@
 #include "consumer/client/bourse.h"
 #include "formats/units.h"
 #include "provider/command/command.h"
+#include "provider/command/gpu_lines.h"
 #include "provider/command/market.h"
 #include "provider/control.h"
 #include "provider/device/probe.h"
@@ -124,6 +125,7 @@ static void print_agent(const json_t *agent, bool frozen)
         printf("%-10s the device %s is paused\n", "",
                json_string_value(json_object_get(paused, "device")));
     }
+    gpu_lines_print_failing(json_object_get(agent, "failing"), 10);
     if (!print_refused_asks(agent) && error != NULL && strcmp(state_of(agent), "offering") != 0) {
         printf("%-10s last error: %s\n", "", error);
     }
@@ -364,8 +366,9 @@ int command_why(const struct command *command)
     }
     good = good && why_devices(bourse, account.key, devices, &last, &error);
     if (good && command->json) {
-        market_print_json(json_pack("{s:s, s:o, s:s, s:b, s:b, s:s, s:O}", "agent", state_of(agent),
-                                    "refused_asks", refused_asks_json(agent), "provider",
+        market_print_json(json_pack("{s:s, s:o, s:O?, s:s, s:b, s:b, s:s, s:O}", "agent",
+                                    state_of(agent), "refused_asks", refused_asks_json(agent),
+                                    "failing", json_object_get(agent, "failing"), "provider",
                                     last.state, "frozen", (int)last.frozen, "halted",
                                     (int)last.halted, "text", last.text, "devices", devices));
     }

@@ -60,7 +60,8 @@ static ssize_t ask(const struct kernel_trial *trial, const struct kernel_device 
                                    .cpus = trial->cpus,
                                    .visible = trial->visible,
                                    .cgroups = trial->cgroups};
-    return trial_ask(trial->launcher, &spec, "bourse-kernel", words, wall_ns, said, problem);
+    return trial_ask(trial->launcher, &spec, "bourse-kernel", words, wall_ns, said, trial->stop,
+                     problem);
 }
 
 void kernel_list(const struct kernel_trial *trial, enum kernel_api api,

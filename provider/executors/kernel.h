@@ -32,6 +32,7 @@ struct kernel_trial {
     const char *kernel_path;    /* the installed bourse-kernel */
     const cpu_set_t *cpus;      /* NULL: any */
     const char *const *visible; /* as in struct jail_spec */
+    struct trial_stop *stop;    /* NULL: nobody ends the trial early */
 };
 
 /* Lets bourse-kernel list the devices of one interface, for ten seconds at most. A machine without

@@ -65,6 +65,7 @@ void noop_run(struct jail *jail, struct outcome *const *outcomes, size_t count,
             outcomes[i]->busy_ns = each_ns;
         } else {
             outcome_fail(outcomes[i], OUTCOME_JAIL_FAILED, "the jail has ended");
+            outcomes[i]->fault = DEVICE_FAULT_OTHER;
         }
     }
     *ret_jail_ended = !answered;

@@ -62,7 +62,8 @@ static ssize_t ask(const struct onnx_trial *trial, const struct model_engine *en
                                    .model = &parts.jail,
                                    .name = "probe-onnx",
                                    .cgroups = trial->cgroups};
-    return trial_ask(trial->launcher, &spec, "bourse-onnx", words, TRIAL_WALL_NS, said, problem);
+    return trial_ask(trial->launcher, &spec, "bourse-onnx", words, TRIAL_WALL_NS, said, NULL,
+                     problem);
 }
 
 /* Reads the line that names the providers of the library. */

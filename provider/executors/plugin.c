@@ -63,7 +63,8 @@ static ssize_t ask(const struct plugin_trial *trial, const struct plugin_program
                                    .plugin = &parts.jail,
                                    .name = "probe-plugin",
                                    .cgroups = trial->cgroups};
-    return trial_ask(trial->launcher, &spec, "bourse-plugin", words, LOOK_WALL_NS, said, problem);
+    return trial_ask(trial->launcher, &spec, "bourse-plugin", words, LOOK_WALL_NS, said,
+                     trial->stop, problem);
 }
 
 void plugin_look(const struct plugin_trial *trial, struct plugin_device *device)

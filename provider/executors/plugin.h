@@ -9,6 +9,7 @@
 #include "base/problem.h"
 #include "protocol/codec.h"
 #include "provider/device/plugin_device.h"
+#include "provider/executors/trial.h"
 #include "provider/jail/cgroup.h"
 #include "provider/jail/jail.h"
 #include "provider/jail/launcher.h"
@@ -37,6 +38,7 @@ struct plugin_trial {
     const char *worker_path;
     const char *helper_path;    /* the installed bourse-plugin */
     const char *const *visible; /* as in struct jail_spec */
+    struct trial_stop *stop;    /* NULL: nobody ends the trial early */
 };
 
 /* Lets the plug-in say in a trial jail what its device is and does, and notes the answers, or why

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "formats/output/result_note.h"
 #include "formats/tensor_op.h"
+#include "provider/device/kernel_device.h"
 #include "provider/device/simulation.h"
 #include "provider/executors/program_internal.h"
 #include "provider/work/free_space.h"
@@ -156,10 +157,24 @@ static void note_cut(struct jail *jail, const struct jail_reply *reply, struct o
     }
 }
 
+/* Returns what is wrong with the device or with its jail. Code of the job runs inside the program
+ * that opens a model or launches kernels of a processor. So a failure there tells nothing. */
+static enum device_fault fault_of(const struct program *program, const struct jail_reply *reply)
+{
+    const bool is_processor =
+        program->kernel_device != NULL && strcmp(program->kernel_device->kind, "cpu") == 0;
+    const bool hangs = reply->outcome == OUTCOME_TIME_LIMIT && reply->fault == DEVICE_FAULT_HANG;
+    if (program->is_model || is_processor || (reply->outcome != OUTCOME_JAIL_FAILED && !hangs)) {
+        return DEVICE_FAULT_NONE;
+    }
+    return reply->fault != DEVICE_FAULT_NONE ? reply->fault : DEVICE_FAULT_OTHER;
+}
+
 static void read_reply(struct run *run, const struct jail_reply *reply, struct outcome *outcome)
 {
     struct problem problem = {""};
     outcome->result = reply->outcome;
+    outcome->fault = fault_of(run->program, reply);
     outcome->ran = reply->outcome != OUTCOME_REFUSED && reply->outcome != OUTCOME_JAIL_FAILED &&
                    reply->outcome != OUTCOME_PROGRAM_MISSING;
     outcome->exit_code = reply->exit_code;

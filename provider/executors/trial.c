@@ -36,6 +36,40 @@ void trial_last_line(const struct jail_reply *reply, char *ret_text, size_t capa
     text_printable(line, strlen(line), ret_text, capacity);
 }
 
+void trial_stop_init(struct trial_stop *stop)
+{
+    *stop = (struct trial_stop){.is_stopped = false};
+    pthread_mutex_init(&stop->mutex, NULL);
+}
+
+void trial_stop_fini(struct trial_stop *stop)
+{
+    pthread_mutex_destroy(&stop->mutex);
+}
+
+void trial_stop_all(struct trial_stop *stop)
+{
+    pthread_mutex_lock(&stop->mutex);
+    stop->is_stopped = true;
+    if (stop->jail != NULL) {
+        jail_cancel(stop->jail, OUTCOME_CANCELLED);
+    }
+    pthread_mutex_unlock(&stop->mutex);
+}
+
+/* Shows the jail of the trial that runs; NULL: none does. Returns false when no trial may run. */
+static bool show(struct trial_stop *stop, struct jail *jail)
+{
+    if (stop == NULL) {
+        return true;
+    }
+    pthread_mutex_lock(&stop->mutex);
+    const bool may_run = !stop->is_stopped;
+    stop->jail = may_run ? jail : NULL;
+    pthread_mutex_unlock(&stop->mutex);
+    return may_run;
+}
+
 static void set_problem(const struct jail_reply *reply, struct problem *ret_problem)
 {
     char line[200];
@@ -45,7 +79,7 @@ static void set_problem(const struct jail_reply *reply, struct problem *ret_prob
 
 ssize_t trial_ask(struct launcher *launcher, const struct jail_spec *spec, const char *helper,
                   const char *const *words, uint64_t wall_ns, char ret_said[TRIAL_SAID_BYTES],
-                  struct problem *ret_problem)
+                  struct trial_stop *stop, struct problem *ret_problem)
 {
     static struct jail_reply reply; /* large; trials are one after another */
     struct jail_request request = {.tensor_threads = jail_has_resident(spec) ? 1 : 0,
@@ -61,7 +95,13 @@ ssize_t trial_ask(struct launcher *launcher, const struct jail_spec *spec, const
     if (!jail_open(launcher, &bounded, &jail, ret_problem)) {
         return -1;
     }
+    if (!show(stop, jail)) {
+        jail_close(&jail);
+        problem_set(ret_problem, "the agent ends");
+        return -1;
+    }
     jail_run(jail, &request, &reply);
+    (void)show(stop, NULL);
     ssize_t length = -1;
     if (reply.outcome == OUTCOME_OK && reply.standard_output.fd >= 0) {
         const struct jail_output *output = &reply.standard_output; /* its file is longer */

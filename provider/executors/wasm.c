@@ -124,8 +124,8 @@ void wasm_look(const struct wasm_trial *trial, struct wasm_engine *engine)
                              .name = "probe-wasm",
                              .cgroups = trial->cgroups};
     wasm_show(engine, &spec);
-    const ssize_t length =
-        trial_ask(trial->launcher, &spec, engine->path, words.items, TRIAL_WALL_NS, said, &problem);
+    const ssize_t length = trial_ask(trial->launcher, &spec, engine->path, words.items,
+                                     TRIAL_WALL_NS, said, NULL, &problem);
     if (length < 0) {
         (void)snprintf(engine->unusable, sizeof engine->unusable, "%s: %.300s%s", engine->path,
                        problem.text,

@@ -117,6 +117,13 @@ static int64_t find_own_bytes(const struct gpu_watch *watch, const struct gpu_pr
     return processes->is_known ? sum_bytes : -1;
 }
 
+void gpu_watch_change(struct gpu_watch *watch)
+{
+    for (size_t i = 0; i < watch->watched_count; i++) {
+        gpu_rule_change(&watch->devices[i].rule, watch->config.terms);
+    }
+}
+
 static void judge_device(struct gpu_watch *watch, size_t index, int64_t now_ns)
 {
     const struct gpu_figures *figures = &watch->figures[index];

@@ -51,6 +51,9 @@ void gpu_watch_destroy(struct gpu_watch **self);
 void gpu_watch_add(struct gpu_watch *watch, const struct kernel_device *device, const char *label,
                    int64_t allowed_bytes, int64_t now_ns);
 
+/* Obeys the terms of its config, which have changed, from the next reading on. */
+void gpu_watch_change(struct gpu_watch *watch);
+
 /* Starts the watcher, asks it and reads its answer, whichever is due. Returns true when the devices
  * were judged anew, or when time alone changed an order. */
 bool gpu_watch_turn(struct gpu_watch *watch, int64_t now_ns);

@@ -59,6 +59,12 @@ static int64_t processes_pause_ns(const struct idle_watch *watch)
     return is_working(watch) ? IDLE_PROCESSES_NS : IDLE_PROCESSES_REST_NS;
 }
 
+void idle_watch_change(struct idle_watch *watch, const struct idle_terms *terms, int64_t now_ns)
+{
+    idle_rule_change(&watch->rule, terms);
+    watch->due_ns = watch->processes_due_ns = watch->power_due_ns = now_ns;
+}
+
 static void look(struct idle_watch *watch, int64_t now_ns)
 {
     const struct idle_terms *terms = &watch->rule.terms;

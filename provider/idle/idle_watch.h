@@ -30,6 +30,8 @@ enum { IDLE_SEES_SIZE = 512 };
 struct idle_watch *idle_watch_create(const struct idle_terms *terms, const char *root, pid_t self,
                                      int64_t now_ns);
 void idle_watch_destroy(struct idle_watch **self);
+/* Obeys other terms from the next look on, which is due now. */
+void idle_watch_change(struct idle_watch *watch, const struct idle_terms *terms, int64_t now_ns);
 /* Looks at the machine when a look is due, and returns the order that holds now. */
 enum idle_order idle_watch_look(struct idle_watch *watch, int64_t now_ns);
 int64_t idle_watch_due_ns(const struct idle_watch *watch);

@@ -297,6 +297,7 @@ static void converse(struct jail *jail, struct staging *staging, bool stdin_give
             bool late = errno == ETIMEDOUT;
             broken(jail, reply, late ? "the jail did not answer in time" : "the jail has ended");
             reply->outcome = late ? OUTCOME_TIME_LIMIT : OUTCOME_JAIL_FAILED;
+            reply->fault = late ? DEVICE_FAULT_HANG : DEVICE_FAULT_NONE;
             return;
         }
         if (bytes[0] == WIRE_PLACES) {

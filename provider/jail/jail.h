@@ -20,6 +20,7 @@
 #include "protocol/message.h"
 #include "provider/jail/cgroup.h"
 #include "provider/jail/launcher.h"
+#include "provider/session/device_fault.h"
 #include "provider/tensor/held_figures.h"
 #include "runtime/stamp.h"
 
@@ -275,10 +276,13 @@ struct jail_reply {
     int exit_code;               /* exit code of a program that exited */
     int signal;                  /* signal that ended the program, else 0 */
     enum result_verdict verdict; /* verdict of a tensor subtask that is a check */
-    int64_t busy_ns;             /* our clock: from the request to the reply, without frozen_ns */
-    int64_t frozen_ns;           /* our clock: the program stood still by jail_freeze */
-    int64_t cpu_ns;              /* the worker reports it */
-    int64_t peak_memory_bytes;   /* peak of the largest process */
+    /* The resident says what is wrong with its device. An OUTCOME_TIME_LIMIT has DEVICE_FAULT_HANG
+     * when the jail did not answer. */
+    enum device_fault fault;
+    int64_t busy_ns;           /* our clock: from the request to the reply, without frozen_ns */
+    int64_t frozen_ns;         /* our clock: the program stood still by jail_freeze */
+    int64_t cpu_ns;            /* the worker reports it */
+    int64_t peak_memory_bytes; /* peak of the largest process */
     struct jail_output standard_output, standard_error; /* fd -1 when empty */
     bool stdout_cut, stderr_cut;                        /* more was written than is kept */
     struct jail_output outputs[LIMIT_OUTPUTS];

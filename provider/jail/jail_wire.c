@@ -454,6 +454,7 @@ static bool read_fields(struct reader *in, const struct jail_request *request, i
     reply->exit_code = (int)(reader_u32(in) & 0xff);
     reply->signal = (int)(reader_u32(in) & 0x7f);
     uint32_t verdict = reader_u32(in);
+    uint32_t fault = reader_u32(in);
     reply->cpu_ns = (int64_t)(reader_u64(in) & INT64_MAX);
     reply->peak_memory_bytes = (int64_t)(reader_u64(in) & INT64_MAX);
     uint32_t flags = reader_u32(in);
@@ -472,7 +473,7 @@ static bool read_fields(struct reader *in, const struct jail_request *request, i
     reply->held.ahead_bytes = reader_u64(in);
     uint64_t most = request != NULL ? request->capture_bytes : 0;
     if (in->failed || outcome >= OUTCOME_COUNT || verdict > VERDICT_UNSURE ||
-        ret_captured[0] > most || ret_captured[1] > most) {
+        fault >= DEVICE_FAULTS || ret_captured[0] > most || ret_captured[1] > most) {
         return false;
     }
     if (!has_saved || !reply->was_noticed || outcome == OUTCOME_OK) {
@@ -482,6 +483,7 @@ static bool read_fields(struct reader *in, const struct jail_request *request, i
     }
     reply->outcome = (enum result_outcome)outcome;
     reply->verdict = (enum result_verdict)verdict;
+    reply->fault = (enum device_fault)fault;
     if (!read_outputs(in, request, files, file_count, reply)) {
         return false;
     }

@@ -68,6 +68,7 @@ static enum operation_status checked(struct engine *engine, int result, const ch
     }
     say(result, what, ret_problem);
     engine->is_spent = engine->is_spent || cuda_api_is_fault(result) || cuda_api_is_lost(result);
+    engine->fault = cuda_api_fault(result);
     return result == CUDA_OUT_OF_MEMORY ? OPERATION_MEMORY
            : cuda_api_is_lost(result)   ? OPERATION_DEVICE
                                         : OPERATION_FAILED;
@@ -137,10 +138,12 @@ bool cuda_find_devices(const struct cuda_api *api, struct devices *ret_devices,
 {
     int count = 0;
     ret_devices->count = 0;
+    ret_devices->fault = DEVICE_FAULT_LOST;
     int result = api->cuInit(0);
     result = result == CUDA_OK ? api->cuDeviceGetCount(&count) : result;
     if (result != CUDA_OK) {
         say(result, "the CUDA driver does not start", ret_problem);
+        ret_devices->fault = cuda_api_fault(result);
         return false;
     }
     for (int i = 0; i < count && ret_devices->count < DEVICES_MAX; i++) {

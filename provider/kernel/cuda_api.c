@@ -91,6 +91,32 @@ bool cuda_api_is_fault(int result)
     return place < RESULTS && results[place].blame == BLAME_KERNEL;
 }
 
+enum device_fault cuda_api_fault(int result)
+{
+    switch (result) {
+    case CUDA_OK:
+        return DEVICE_FAULT_NONE;
+    case CUDA_OUT_OF_MEMORY:
+        return DEVICE_FAULT_MEMORY;
+    case CUDA_NO_DEVICE:
+    case CUDA_INVALID_DEVICE:
+    case CUDA_ECC_UNCORRECTABLE:
+    case CUDA_NVLINK_UNCORRECTABLE:
+    case CUDA_CONTEXT_IS_DESTROYED:
+        return DEVICE_FAULT_LOST;
+    case CUDA_NOT_INITIALIZED:
+    case CUDA_DEINITIALIZED:
+    case CUDA_STUB_LIBRARY:
+    case CUDA_JIT_COMPILER_NOT_FOUND:
+    case CUDA_JIT_COMPILATION_DISABLED:
+    case CUDA_SYSTEM_NOT_READY:
+    case CUDA_SYSTEM_DRIVER_MISMATCH:
+        return DEVICE_FAULT_DRIVER;
+    default:
+        return DEVICE_FAULT_OTHER;
+    }
+}
+
 bool cuda_api_is_lost(int result)
 {
     const size_t place = place_of(result);

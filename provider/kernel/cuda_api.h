@@ -8,6 +8,7 @@
 #define BOURSE_PROVIDER_KERNEL_CUDA_API_H
 
 #include "base/problem.h"
+#include "provider/session/device_fault.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -161,5 +162,7 @@ const char *cuda_api_error(int result);
 bool cuda_api_is_fault(int result);
 /* Returns true when the device or the driver failed, and the job is not the cause. */
 bool cuda_api_is_lost(int result);
+/* Returns what a device has that gives this result before a job is to blame. */
+enum device_fault cuda_api_fault(int result);
 
 #endif

@@ -4,6 +4,7 @@
 #define BOURSE_PROVIDER_KERNEL_DEVICES_H
 
 #include "provider/kernel/interface.h"
+#include "provider/session/device_fault.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +45,7 @@ struct device_facts {
 struct devices {
     struct device_facts items[DEVICES_MAX]; /* in the library's order */
     size_t count;
+    enum device_fault fault; /* why none was found, or why the one wanted is not among them */
 };
 
 /* Writes the devices of one interface as one line of JSON. Without devices, the line has

@@ -9,6 +9,7 @@
 #include "formats/kernel/kernel_op.h"
 #include "provider/kernel/devices.h"
 #include "provider/kernel/held_inputs.h"
+#include "provider/session/device_fault.h"
 #include "provider/tensor/held_figures.h"
 #include "provider/tensor/operation.h"
 
@@ -34,6 +35,7 @@ struct engine {
     void *state; /* the interface's own */
     /* The kernel or the device failed in a way after which every call of this process fails. */
     bool is_spent;
+    enum device_fault fault; /* of the last call of the interface that failed and tells one */
     /* A library by the device's maker computes products, and takes so many bytes of its memory. */
     bool has_library;
     bool shuns_library; /* the library was wrong, so the kernel of bourse computes */

@@ -71,7 +71,7 @@ static bool find_api(const char *word, enum kernel_api *ret_api)
 
 static bool find_devices(enum kernel_api api, struct found *ret_found, struct problem *ret_problem)
 {
-    ret_found->devices.count = 0;
+    ret_found->devices = (struct devices){.fault = DEVICE_FAULT_DRIVER};
     if (api == KERNEL_CUDA) {
         return cuda_api_load(KERNEL_CUDA_LIBRARY, &ret_found->cuda, ret_problem) &&
                cuda_find_devices(&ret_found->cuda, &ret_found->devices, ret_problem);
@@ -141,8 +141,10 @@ static enum operation_status open_device(struct session *session, const struct a
     if (device == NULL) {
         problem_set(problem, "the %s device %s, %s, is not there any more", kernel_op_api_name(api),
                     ask->words[1], ask->words[2]);
+        session->found.devices.fault = DEVICE_FAULT_LOST;
         return OPERATION_DEVICE;
     }
+    session->found.devices.fault = DEVICE_FAULT_OTHER; /* unless opening the device tells another */
     session->is_open = engine_open(device, &session->engine, problem);
     return session->is_open ? OPERATION_OK : OPERATION_DEVICE;
 }
@@ -328,11 +330,15 @@ static enum operation_status run_words(struct session *session, const struct ask
         close_given(ask);
         return OPERATION_FAILED;
     }
+    session->engine.fault = DEVICE_FAULT_NONE;
     const enum operation_status status = open_device(session, ask, problem);
     if (status != OPERATION_OK || !is_tensor) {
         close_given(ask);
     }
     if (status != OPERATION_OK) {
+        ret_result->fault = session->engine.fault != DEVICE_FAULT_NONE
+                                ? session->engine.fault
+                                : session->found.devices.fault;
         return status;
     }
     if ((is_tensor || measures || is_challenge) && strcmp(ask->words[6], KERNEL_LIBRARY) == 0) {
@@ -355,6 +361,7 @@ static enum operation_status run_words(struct session *session, const struct ask
         : measures     ? measure(session, memory_bytes, problem)
                        : engine_launch(&session->engine, &op, &contents, memory_bytes, problem);
     ret_result->held = engine_buffers_figures(&session->engine);
+    ret_result->fault = session->engine.fault;
     return result;
 }
 

@@ -232,10 +232,16 @@ enum agent_withhold {
  * offered anew, and on every new connection. */
 void agent_session_withhold(struct agent_session *session, int64_t now_ns, size_t index,
                             enum agent_withhold how);
+/* The rules of the agent that hold a device. */
+enum agent_hold {
+    AGENT_HOLD_USE,   /* the device is in use, or fell off the bus (gpu_rule.h) */
+    AGENT_HOLD_FAULT, /* the device fails again and again (fault_rule.h) */
+    AGENT_HOLDS
+};
 /* Does the same for a rule of the agent, apart from the owner's wish: the device is offered once
- * neither withholds it. */
+ * nobody withholds it. */
 void agent_session_hold(struct agent_session *session, int64_t now_ns, size_t index,
-                        enum agent_withhold how);
+                        enum agent_hold rule, enum agent_withhold how);
 /* Returns true when no ask for the devices stands or can still be placed. This comes true while the
  * session is paused, rests or drains, after the broker has answered every cancel. */
 bool agent_session_withdrawn(const struct agent_session *session);

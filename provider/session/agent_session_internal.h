@@ -80,7 +80,7 @@ struct offered_device {
     struct attribute *attributes;
     /* Paused by the owner, or held by a rule of the agent: no ask for the device is placed, and
      * nothing is started. */
-    bool is_paused, is_held;
+    bool is_paused, is_held[AGENT_HOLDS];
 };
 
 enum ask_state {

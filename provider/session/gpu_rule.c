@@ -18,6 +18,13 @@ void gpu_rule_init(struct gpu_rule *rule, const struct gpu_terms *terms, int64_t
                               .over_ns = -1};
 }
 
+void gpu_rule_change(struct gpu_rule *rule, const struct gpu_terms *terms)
+{
+    rule->terms = *terms;
+    rule->is_hot = rule->is_over = false; /* by the former limits */
+    rule->over_ns = -1;
+}
+
 static void keep_name(struct gpu_rule *rule, const char *name)
 {
     (void)snprintf(rule->name, sizeof rule->name, "%s", name);

@@ -77,6 +77,8 @@ struct gpu_rule {
 
 /* The GPU counts as in use at the start when there are terms. `now_ns` is 0 or more. */
 void gpu_rule_init(struct gpu_rule *rule, const struct gpu_terms *terms, int64_t now_ns);
+/* The owner changed the terms, which hold from the next reading on. */
+void gpu_rule_change(struct gpu_rule *rule, const struct gpu_terms *terms);
 /* Takes a reading, and returns the order from now on. */
 enum idle_order gpu_rule_see(struct gpu_rule *rule, int64_t now_ns,
                              const struct gpu_reading *reading);

@@ -18,6 +18,12 @@ void idle_rule_init(struct idle_rule *rule, const struct idle_terms *terms, int6
                                .over_ns = -1};
 }
 
+void idle_rule_change(struct idle_rule *rule, const struct idle_terms *terms)
+{
+    rule->terms = *terms;
+    rule->over_ns = -1; /* by the former limit */
+}
+
 /* Returns what the owner wants watched and no sensor sees, or NULL. */
 static const char *blind_for(const struct idle_terms *terms, const struct idle_reading *reading)
 {

@@ -86,6 +86,8 @@ struct idle_rule {
 
 /* The machine counts as in use at the start. `now_ns` is 0 or more. */
 void idle_rule_init(struct idle_rule *rule, const struct idle_terms *terms, int64_t now_ns);
+/* The owner changed the terms, which hold from the next reading on. */
+void idle_rule_change(struct idle_rule *rule, const struct idle_terms *terms);
 /* Takes a reading, and returns the order from now on. */
 enum idle_order idle_rule_see(struct idle_rule *rule, int64_t now_ns,
                               const struct idle_reading *reading);

@@ -61,3 +61,9 @@ bool network_rule_is_spent(const struct network_rule *rule, int64_t wall_ms)
     return rule->terms.month_bytes > 0 && network_rule_month(wall_ms) <= rule->month &&
            rule->used_bytes >= rule->terms.month_bytes;
 }
+
+void network_rule_change(struct network_rule *rule, const struct network_terms *terms)
+{
+    rule->terms = *terms;
+    rule->free_ns = 0;
+}

@@ -28,6 +28,8 @@ int32_t network_rule_month(int64_t wall_ms);
 /* `month` and `used_bytes` are what was counted before. */
 void network_rule_init(struct network_rule *rule, const struct network_terms *terms, int32_t month,
                        int64_t used_bytes);
+/* The owner changed the terms. The month's count stays. */
+void network_rule_change(struct network_rule *rule, const struct network_terms *terms);
 /* Counts bytes that went, and returns for how long the next ones wait. A wall clock that goes back
  * begins no month anew. */
 int64_t network_rule_count(struct network_rule *rule, int64_t now_ns, int64_t wall_ms,

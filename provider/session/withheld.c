@@ -15,9 +15,18 @@ static const struct offered_device *find_device(const struct agent_session *sess
     return NULL;
 }
 
+static bool is_held(const struct offered_device *device)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < AGENT_HOLDS; i++) {
+        is_any = is_any || device->is_held[i];
+    }
+    return is_any;
+}
+
 static bool is_withheld(const struct offered_device *device)
 {
-    return device->is_paused || device->is_held;
+    return device->is_paused || is_held(device);
 }
 
 bool withheld_device(const struct agent_session *session, const struct id128 *device)
@@ -29,14 +38,16 @@ bool withheld_device(const struct agent_session *session, const struct id128 *de
 bool withheld_is_held(const struct agent_session *session, const struct id128 *device)
 {
     const struct offered_device *found = find_device(session, device);
-    return found != NULL && found->is_held;
+    return found != NULL && is_held(found);
 }
 
 void withheld_copy(const struct agent_session *session, struct offered_device *device)
 {
     const struct offered_device *found = find_device(session, &device->facts.device);
     device->is_paused = found != NULL && found->is_paused;
-    device->is_held = found != NULL && found->is_held;
+    for (size_t i = 0; i < AGENT_HOLDS; i++) {
+        device->is_held[i] = found != NULL && found->is_held[i];
+    }
 }
 
 /* Tells the running programs of the lease to save their state and to end, each once. */
@@ -67,7 +78,7 @@ static void turn(struct agent_session *session, int64_t now_ns, const struct off
 {
     const bool stays_away = is_withheld(device);
     if (stays_away && how == AGENT_WITHHOLD_NOT) {
-        return; /* the owner and a rule withheld the device, and one of them still does */
+        return; /* others withhold the device, too */
     }
     for (size_t i = 0; i < session->ask_count; i++) {
         struct offered_ask *ask = &session->asks[i];
@@ -98,9 +109,9 @@ void agent_session_withhold(struct agent_session *session, int64_t now_ns, size_
 }
 
 void agent_session_hold(struct agent_session *session, int64_t now_ns, size_t index,
-                        enum agent_withhold how)
+                        enum agent_hold rule, enum agent_withhold how)
 {
-    session->devices[index].is_held = how != AGENT_WITHHOLD_NOT;
+    session->devices[index].is_held[rule] = how != AGENT_WITHHOLD_NOT;
     turn(session, now_ns, &session->devices[index], how);
 }
 
@@ -114,7 +125,7 @@ bool agent_session_device(const struct agent_session *session, size_t index,
     *ret_row = (struct agent_device_row){.device = device->facts.device,
                                          .label = device->facts.label,
                                          .is_withheld = is_withheld(device),
-                                         .is_held = device->is_held,
+                                         .is_held = is_held(device),
                                          .is_withdrawn = true};
     for (size_t i = 0; i < session->ask_count; i++) {
         const struct offered_ask *ask = &session->asks[i];
@@ -174,7 +185,7 @@ bool agent_session_holds(const struct agent_session *session, const char *label)
 {
     for (size_t i = 0; i < session->device_count; i++) {
         const struct offered_device *device = &session->devices[i];
-        if (device->is_held && (label[0] == '\0' || strcmp(device->facts.label, label) == 0)) {
+        if (is_held(device) && (label[0] == '\0' || strcmp(device->facts.label, label) == 0)) {
             return true;
         }
     }

@@ -68,6 +68,7 @@ static bool answer(enum operation_status status, const struct ask_result *result
     writer_u32(&out, (uint32_t)status);
     writer_u32(&out, (uint32_t)result->verdict);
     writer_u32(&out, (uint32_t)result->exit_code);
+    writer_u32(&out, (uint32_t)result->fault);
     writer_u32(&out, (uint32_t)result->companion);
     writer_u64(&out, (uint64_t)usage.ru_maxrss * 1024 + result->companion_bytes);
     writer_u64(&out, result->held.hits);

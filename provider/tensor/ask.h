@@ -9,13 +9,15 @@
  *              name likewise, u32 count, for each input whose content is known its name likewise
  *              and 32 bytes of hash, u32 count, for each file that the last ASK left the same, u8
  *              whether a further descriptor is the connection of provider/tensor/ahead.h
- *     ANSWER   u32 operation_status, u32 verdict (enum result_verdict), u32 exit code, u32 process
+ *     ANSWER   u32 operation_status, u32 verdict (enum result_verdict), u32 exit code, u32 fault of
+ *              the device (enum device_fault), u32 process
  *              that stays with the resident or 0, u64 peak memory of the program so far, the
  *              seven u64 of struct held_figures, u32 length, the problem's text */
 #ifndef BOURSE_PROVIDER_TENSOR_ASK_H
 #define BOURSE_PROVIDER_TENSOR_ASK_H
 
 #include "base/problem.h"
+#include "provider/session/device_fault.h"
 #include "provider/tensor/held_figures.h"
 #include "provider/tensor/operation.h"
 
@@ -113,7 +115,8 @@ struct ask {
 /* An answer says this beside the status. */
 struct ask_result {
     enum result_verdict verdict;
-    int exit_code; /* of OPERATION_FAILED */
+    int exit_code;           /* of OPERATION_FAILED */
+    enum device_fault fault; /* of OPERATION_DEVICE; NONE counts as OTHER */
     /* A child of the resident that stays for the next ASK, and the most memory that it had. 0:
      * there is none, and every other process is killed after the answer. */
     pid_t companion;

@@ -143,6 +143,15 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     return true;
 }
 
+/* No jail could be opened. An image of the job may be the reason, and else the device is. */
+static void fail_jail(const struct lane *lane, struct outcome *outcome,
+                      const struct problem *problem)
+{
+    outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem->text);
+    outcome->fault =
+        lease_context_image(lane->context) == NULL ? DEVICE_FAULT_OTHER : DEVICE_FAULT_NONE;
+}
+
 static struct program_source source_of(const struct lane *lane, const struct outcome *outcome)
 {
     return (struct program_source){.manifest = lease_context_manifest(lane->context),
@@ -161,7 +170,7 @@ static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t
         noop_run(lane->jail, outcomes, count, &ended);
     } else {
         for (size_t i = 0; i < count; i++) {
-            outcome_fail(outcomes[i], OUTCOME_JAIL_FAILED, "%s", problem.text);
+            fail_jail(lane, outcomes[i], &problem);
         }
     }
     if (ended) {
@@ -351,7 +360,7 @@ static void run_work(struct lane *lane, struct outcome *outcome)
     }
     /* The jail opens while the inputs are on their way. */
     if (!begin_jail(lane, outcome->work.index, &problem)) {
-        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
+        fail_jail(lane, outcome, &problem);
         return;
     }
     const struct program_source source = source_of(lane, outcome);
@@ -389,6 +398,7 @@ static void report(struct lane *lane, struct outcome *const *outcomes, size_t co
     struct list_link done;
     list_init(&done);
     for (size_t i = 0; i < count; i++) {
+        outcomes[i]->offer = lanes_device_of(lane);
         list_append(&done, &outcomes[i]->link);
     }
     lane->lanes->config.done(lane->lanes->config.context, &done);

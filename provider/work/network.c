@@ -124,6 +124,13 @@ void network_close(struct network **self)
     }
 }
 
+void network_change(struct network *network, const struct network_terms *terms)
+{
+    pthread_mutex_lock(&network->mutex);
+    network_rule_change(&network->rule, terms);
+    pthread_mutex_unlock(&network->mutex);
+}
+
 void network_stop(struct network *network)
 {
     atomic_store(&network->stopping, true);

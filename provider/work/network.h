@@ -27,6 +27,9 @@ void network_close(struct network **self);
 /* Lets every thread that waits go on, and no thread wait any more. */
 void network_stop(struct network *network);
 
+/* Obeys other limits from now on. The month's count stays. */
+void network_change(struct network *network, const struct network_terms *terms);
+
 /* Counts bytes that went, and waits until the next ones may go. `context` is the network. Any
  * thread may call it (runtime/blob/blob_client.h). */
 void network_meter(void *context, uint64_t bytes);

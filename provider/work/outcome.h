@@ -14,6 +14,7 @@
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "provider/session/agent_session.h"
+#include "provider/session/device_fault.h"
 #include "provider/work/dispatch_inputs.h"
 
 #include <stdbool.h>
@@ -66,7 +67,10 @@ struct outcome {
     bool is_cancelled;     /* before it began */
     uint32_t pipeline;     /* works that its executor takes at once from one lane; 0: one */
     bool has_terminal;     /* somebody sat at the program's terminal */
-    bool ran;              /* exit_code and signal are set */
+    size_t offer;          /* the number of the lane's device among the offers */
+    /* The device or its jail failed in this way, and the job is not to blame; else NONE. */
+    enum device_fault fault;
+    bool ran; /* exit_code and signal are set */
     int exit_code;
     int signal;
     /* An input of a check is missing, and the missing input is not the one under judgement. */

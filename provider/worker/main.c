@@ -66,6 +66,7 @@ static void reply(const struct worker *worker, uint32_t run, const struct outcom
     writer_u32(&out, (uint32_t)outcome->exit_code);
     writer_u32(&out, (uint32_t)outcome->signal);
     writer_u32(&out, (uint32_t)outcome->verdict);
+    writer_u32(&out, (uint32_t)outcome->fault);
     writer_u64(&out, outcome->cpu_ns);
     writer_u64(&out, outcome->peak_memory_bytes);
     writer_u32(&out, (outcome->cut[0] ? WIRE_REPLY_STDOUT_CUT : 0U) |

@@ -206,6 +206,7 @@ bool resident_answer(struct worker *worker, struct outcome *outcome)
     uint32_t status = reader_u32(&in);
     uint32_t verdict = reader_u32(&in);
     uint32_t exit_code = reader_u32(&in);
+    uint32_t fault = reader_u32(&in);
     uint32_t companion = reader_u32(&in);
     uint64_t peak_bytes = reader_u64(&in);
     struct held_figures held = {.hits = reader_u64(&in)};
@@ -218,7 +219,7 @@ bool resident_answer(struct worker *worker, struct outcome *outcome)
     uint32_t length = reader_u32(&in);
     const uint8_t *text = reader_view(&in, length);
     if (!reader_finished(&in) || status >= OPERATION_STATUSES || verdict > VERDICT_UNSURE ||
-        exit_code > UINT8_MAX || companion > INT32_MAX) {
+        exit_code > UINT8_MAX || fault >= DEVICE_FAULTS || companion > INT32_MAX) {
         (void)failed(outcome, OUTCOME_JAIL_FAILED,
                      "the computing program's answer does not decode");
         return true;
@@ -226,6 +227,7 @@ bool resident_answer(struct worker *worker, struct outcome *outcome)
     worker->resident.companion = (pid_t)companion;
     outcome->outcome = outcomes[status];
     outcome->exit_code = status == OPERATION_FAILED ? (int)exit_code : 0;
+    outcome->fault = status == OPERATION_DEVICE ? (enum device_fault)fault : DEVICE_FAULT_NONE;
     outcome->verdict = (enum result_verdict)verdict;
     outcome->peak_memory_bytes = peak_bytes;
     outcome->held = held;

@@ -49,7 +49,7 @@
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 16,
+    WIRE_VERSION = 17,
     WIRE_SOCKET = 3,            /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768, /* a longer RUN travels in a memory file */
     WIRE_BODY_BYTES = 64 << 20, /* size limit of such a memory file */

@@ -9,6 +9,7 @@
 
 #include "protocol/limits.h"
 #include "protocol/message.h"
+#include "provider/session/device_fault.h"
 #include "provider/tensor/held_figures.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -95,6 +96,7 @@ struct run {
 struct outcome {
     enum result_outcome outcome;
     int exit_code, signal;
+    enum device_fault fault;     /* what a resident says of its device */
     enum result_verdict verdict; /* verdict of a tensor subtask that is a check */
     uint64_t cpu_ns, peak_memory_bytes;
     uint64_t captured[2];

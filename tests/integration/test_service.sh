@@ -71,6 +71,9 @@ until_true 60 priced 370000 || fail "the new price is not on the market: $(cat d
 config 'price: 0.41' 'spool: elsewhere'
 kill -HUP "$agent"
 must_log agent.log 'warning SIGHUP: the config changes the key "spool", and only a restart applies that'
+config 'price: 0.41' 'visible: [/usr/share]'
+kill -HUP "$agent"
+must_log agent.log 'warning SIGHUP: the config changes the key "visible", and only a restart applies that'
 config 'price: 0.41' 'processes: 99'
 kill -HUP "$agent"
 device_waits() { [ "$(grep -c 'the config changes the device ".*", and only a restart' agent.log)" -eq 1 ]; }

@@ -18,6 +18,7 @@ struct answer {
     uint32_t output_count;
     const char *detail;
     uint32_t verdict;
+    uint32_t fault;
     size_t spare; /* bytes behind the end */
     size_t cut;   /* bytes missing at the end */
 };
@@ -31,6 +32,7 @@ static size_t encode(const struct answer *answer, uint8_t *bytes, size_t capacit
     writer_u32(&out, 0);
     writer_u32(&out, 0);
     writer_u32(&out, answer->verdict);
+    writer_u32(&out, answer->fault);
     writer_u64(&out, 5);
     writer_u64(&out, 6);
     writer_u32(&out, WIRE_REPLY_STDERR_CUT);
@@ -90,6 +92,11 @@ START_TEST(an_honest_answer_is_taken)
     struct answer failed = {.outcome = OUTCOME_PROGRAM_FAILED, .detail = "bad\x1b[2J"};
     ck_assert(decode(failed, -1, &reply));
     ck_assert_str_eq(reply.detail, "bad?[2J");
+    struct answer lost = {.outcome = OUTCOME_JAIL_FAILED, .detail = "", .fault = DEVICE_FAULT_LOST};
+    ck_assert(decode(lost, -1, &reply));
+    ck_assert_int_eq(reply.fault, DEVICE_FAULT_LOST);
+    lost.fault = DEVICE_FAULTS;
+    ck_assert(!decode(lost, -1, &reply));
 }
 END_TEST
 

@@ -266,14 +266,22 @@ START_TEST(a_failure_of_any_call_is_an_answer)
         int result;
         enum operation_status status;
         bool is_spent;
+        enum device_fault fault; /* counts with OPERATION_DEVICE alone */
         const char *said;
     } results[] = {
-        {CUDA_OUT_OF_MEMORY, OPERATION_MEMORY, false, ": the device has no memory left"},
-        {CUDA_INVALID_VALUE, OPERATION_FAILED, false, ": the driver takes no such value"},
-        {CUDA_ILLEGAL_ADDRESS, OPERATION_FAILED, true, "wrote outside its buffers"},
-        {CUDA_ECC_UNCORRECTABLE, OPERATION_DEVICE, true, ": the device's memory failed"},
-        {CUDA_UNKNOWN, OPERATION_DEVICE, true, ": the driver does not know what failed"},
-        {12345, OPERATION_FAILED, false, "12345"},
+        {CUDA_OUT_OF_MEMORY, OPERATION_MEMORY, false, DEVICE_FAULT_MEMORY,
+         ": the device has no memory left"},
+        {CUDA_INVALID_VALUE, OPERATION_FAILED, false, DEVICE_FAULT_OTHER,
+         ": the driver takes no such value"},
+        {CUDA_ILLEGAL_ADDRESS, OPERATION_FAILED, true, DEVICE_FAULT_OTHER,
+         "wrote outside its buffers"},
+        {CUDA_ECC_UNCORRECTABLE, OPERATION_DEVICE, true, DEVICE_FAULT_LOST,
+         ": the device's memory failed"},
+        {CUDA_SYSTEM_DRIVER_MISMATCH, OPERATION_DEVICE, true, DEVICE_FAULT_DRIVER,
+         ": the library and the driver differ in version"},
+        {CUDA_UNKNOWN, OPERATION_DEVICE, true, DEVICE_FAULT_OTHER,
+         ": the driver does not know what failed"},
+        {12345, OPERATION_FAILED, false, DEVICE_FAULT_OTHER, "12345"},
     };
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         for (size_t k = 0; k < sizeof results / sizeof results[0]; k++) {
@@ -285,6 +293,7 @@ START_TEST(a_failure_of_any_call_is_an_answer)
             expect(LAUNCH(&problem, "y.ptx", "add", "--global", "4", ADD), results[k].status,
                    &problem, results[k].said);
             ck_assert_msg(engine.is_spent == results[k].is_spent, "%s", problem.text);
+            ck_assert_msg(engine.fault == results[k].fault, "%s", problem.text);
             engine.is_spent = false; /* as if in another process */
             (void)unlink("b.bin");
             fail_at(NULL, 0);

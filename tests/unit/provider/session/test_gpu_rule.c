@@ -39,6 +39,23 @@ static const char *reason(int64_t seconds)
     return text;
 }
 
+START_TEST(other_terms_hold_from_the_next_reading_on)
+{
+    struct gpu_reading warm = quiet;
+    warm.celsius = 82;
+    (void)at(60, &quiet);
+    ck_assert_int_eq(at(65, &warm), IDLE_HOLD);
+    terms.celsius = 90;
+    terms.after_ns = 0;
+    gpu_rule_change(&rule, &terms);
+    ck_assert_int_eq(at(70, &warm), IDLE_WORK); /* the heat is no sign any more */
+    terms = (struct gpu_terms){.is_set = false};
+    warm.celsius = 99;
+    gpu_rule_change(&rule, &terms);
+    ck_assert_int_eq(at(75, &warm), IDLE_WORK);
+}
+END_TEST
+
 START_TEST(a_gpu_is_offered_after_it_was_watched_long_enough)
 {
     ck_assert_int_eq(gpu_rule_order(&rule), IDLE_HOLD);
@@ -244,7 +261,8 @@ START_TEST(power_is_a_sign_only_when_it_lasts_as_long_as_the_owner_says)
 }
 END_TEST
 
-SUITE("the rule of a GPU", setup, NULL, TEST(a_gpu_is_offered_after_it_was_watched_long_enough),
+SUITE("the rule of a GPU", setup, NULL, TEST(other_terms_hold_from_the_next_reading_on),
+      TEST(a_gpu_is_offered_after_it_was_watched_long_enough),
       TEST(a_program_of_others_withholds_it_and_takes_the_work_away_in_steps),
       TEST(programs_count_as_the_owner_says), TEST(heat_ends_only_clearly_below_the_limit),
       TEST(power_ends_only_clearly_below_the_limit),

@@ -54,6 +54,20 @@ START_TEST(a_machine_that_was_not_watched_long_enough_is_in_use)
 }
 END_TEST
 
+START_TEST(other_terms_hold_from_the_next_reading_on)
+{
+    struct idle_reading busy = quiet;
+    busy.load_milli = 800;
+    (void)at(60, &quiet);
+    ck_assert_int_eq(at(61, &busy), IDLE_HOLD);
+    terms.load_milli = 900;
+    terms.after_ns = 10 * NS;
+    idle_rule_change(&rule, &terms);
+    ck_assert_int_eq(at(70, &busy), IDLE_HOLD);
+    ck_assert_int_eq(at(71, &busy), IDLE_WORK);
+}
+END_TEST
+
 START_TEST(a_key_holds_the_work_at_once_and_for_the_whole_time_after_it)
 {
     struct idle_reading key = quiet;
@@ -273,4 +287,5 @@ SUITE("idle rule", setup, NULL, TEST(a_machine_that_was_not_watched_long_enough_
       LOOP(what_no_sensor_sees_holds_the_work, 0, 6), TEST(work_goes_back_when_the_owner_stays),
       TEST(who_resumes_by_hand_is_obeyed_until_the_machine_was_idle),
       TEST(resuming_a_machine_that_works_changes_nothing),
-      TEST(long_times_are_said_in_minutes_and_hours))
+      TEST(long_times_are_said_in_minutes_and_hours),
+      TEST(other_terms_hold_from_the_next_reading_on))

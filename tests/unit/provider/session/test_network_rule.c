@@ -100,7 +100,20 @@ START_TEST(a_month_is_that_of_the_calendar)
 }
 END_TEST
 
+START_TEST(other_terms_hold_at_once_and_the_month_counts_on)
+{
+    const struct network_terms faster = {.rate_bytes = 100000, .month_bytes = 4000};
+    open_rule(1000, 5000);
+    ck_assert_int_eq(count(100 * NS, 3000), 2 * NS);
+    ck_assert(!network_rule_is_spent(&rule, NOVEMBER_MS));
+    network_rule_change(&rule, &faster);
+    ck_assert_int_eq(count(100 * NS, 1000), 0);
+    ck_assert(network_rule_is_spent(&rule, NOVEMBER_MS));
+}
+END_TEST
+
 SUITE("the rule of the network", NULL, NULL,
       TEST(the_bucket_gives_a_second_at_once_and_then_the_rate), TEST(without_a_rate_nothing_waits),
       TEST(no_piece_is_too_large), TEST(a_month_is_used_up_until_the_next_one),
-      TEST(a_month_is_that_of_the_calendar), TEST(what_was_counted_before_counts))
+      TEST(a_month_is_that_of_the_calendar), TEST(what_was_counted_before_counts),
+      TEST(other_terms_hold_at_once_and_the_month_counts_on))

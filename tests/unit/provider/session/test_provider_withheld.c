@@ -181,7 +181,7 @@ START_TEST(a_device_comes_back_when_neither_its_owner_nor_a_rule_withholds_it)
     CLEANUP(play_end) struct play play;
     struct agent_ask_row ask;
     settle_both(&play);
-    agent_session_hold(play.session, play.now_ns, 1, AGENT_WITHHOLD);
+    agent_session_hold(play.session, play.now_ns, 1, AGENT_HOLD_USE, AGENT_WITHHOLD);
     ck_assert(row_of(&play, 1).is_withheld && row_of(&play, 1).is_held);
     ck_assert(agent_session_ask(play.session, 1, &ask) && ask.is_withheld && ask.is_held);
     ck_assert(agent_session_holds(play.session, "quiet") && agent_session_holds(play.session, ""));
@@ -189,18 +189,36 @@ START_TEST(a_device_comes_back_when_neither_its_owner_nor_a_rule_withholds_it)
     accept(&play, find_seen(&play, MESSAGE_ORDER_CANCEL));
     forget_seen(&play);
     agent_session_withhold(play.session, play.now_ns, 1, AGENT_WITHHOLD);
-    agent_session_hold(play.session, play.now_ns, 1, AGENT_WITHHOLD_NOT);
+    agent_session_hold(play.session, play.now_ns, 1, AGENT_HOLD_USE, AGENT_WITHHOLD_NOT);
     ck_assert(row_of(&play, 1).is_withheld && !row_of(&play, 1).is_held);
     ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
-    agent_session_hold(play.session, play.now_ns, 1, AGENT_WITHHOLD);
+    agent_session_hold(play.session, play.now_ns, 1, AGENT_HOLD_USE, AGENT_WITHHOLD);
     offer_both(&play);
     ck_assert(row_of(&play, 1).is_held && !row_of(&play, 0).is_withheld);
     forget_seen(&play);
     agent_session_withhold(play.session, play.now_ns, 1, AGENT_WITHHOLD_NOT);
     ck_assert(row_of(&play, 1).is_withheld && row_of(&play, 1).is_held);
     ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
-    agent_session_hold(play.session, play.now_ns, 1, AGENT_WITHHOLD_NOT);
+    agent_session_hold(play.session, play.now_ns, 1, AGENT_HOLD_USE, AGENT_WITHHOLD_NOT);
     ck_assert(!row_of(&play, 1).is_withheld && !agent_session_holds(play.session, ""));
+}
+END_TEST
+
+START_TEST(a_device_that_two_rules_hold_comes_back_when_neither_does)
+{
+    CLEANUP(play_end) struct play play;
+    settle_both(&play);
+    agent_session_hold(play.session, play.now_ns, 1, AGENT_HOLD_USE, AGENT_WITHHOLD);
+    agent_session_hold(play.session, play.now_ns, 1, AGENT_HOLD_FAULT, AGENT_WITHHOLD);
+    accept(&play, find_seen(&play, MESSAGE_ORDER_CANCEL));
+    forget_seen(&play);
+    agent_session_hold(play.session, play.now_ns, 1, AGENT_HOLD_USE, AGENT_WITHHOLD_NOT);
+    ck_assert(row_of(&play, 1).is_withheld && row_of(&play, 1).is_held);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+    offer_both(&play); /* the devices are offered anew, and the rule still holds */
+    ck_assert(row_of(&play, 1).is_held && !row_of(&play, 0).is_withheld);
+    agent_session_hold(play.session, play.now_ns, 1, AGENT_HOLD_FAULT, AGENT_WITHHOLD_NOT);
+    ck_assert(!row_of(&play, 1).is_withheld);
 }
 END_TEST
 
@@ -208,5 +226,6 @@ SUITE("withheld devices", NULL, NULL, TEST(one_device_leaves_and_the_other_stays
       TEST(a_withheld_device_stays_so_over_connections_and_offers),
       TEST(what_the_owner_did_to_other_asks_stays),
       TEST(a_device_comes_back_when_neither_its_owner_nor_a_rule_withholds_it),
+      TEST(a_device_that_two_rules_hold_comes_back_when_neither_does),
       TEST(an_ask_by_hand_for_a_withheld_device_is_cancelled),
       TEST(work_of_the_device_is_given_back_and_that_of_others_goes_on))

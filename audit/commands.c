@@ -28,6 +28,7 @@ enum {
     /* Since these rules a result counts only if its outputs were stored. */
     RULES_OF_OUTPUTS = 18,
     RULES_OF_OUTAGES = 21, /* since these rules the journal says how long no broker ran */
+    RULES_OF_STEPS = 23,   /* since these rules the rules rise by one at a time, and never fall */
 };
 
 static bool journal_finding(struct audit *audit, const struct audit_command *command,
@@ -399,6 +400,9 @@ static bool note_limits(struct audit *audit, const struct audit_command *command
     const uint32_t rules = reader_u32(&in);
     if (in.failed || rules == 0) {
         return journal_finding(audit, command, "the command does not name the rules");
+    }
+    if (audit->rules >= RULES_OF_STEPS && rules != audit->rules && rules != audit->rules + 1) {
+        return journal_finding(audit, command, "the rules fall, or one number is skipped");
     }
     audit->rules = rules;
     audit->report->rules = rules;

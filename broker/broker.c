@@ -291,6 +291,8 @@ static void start_threads(struct broker *broker)
         .database = broker->database,
         .snapshots = broker->snapshots_folder,
         .limits = &broker->config.limits,
+        .rules_of_all =
+            broker->store.replicated != NULL ? &broker->store.replica.rules_of_all : NULL,
         .mark_every = broker->config.snapshot_every,
         .group_bytes = broker->config.etcd.member_count > 0 ? GROUP_BYTES_ON_ETCD : GROUP_BYTES,
         .beat_ms = broker->config.etcd.member_count > 0 ? SUCCESSION_BEAT_MS : 0,

@@ -2,6 +2,7 @@
 #include "broker/broker_internal.h"
 
 #include "broker/core/translate.h"
+#include "broker/rules_known.h"
 #include "broker/storage/balance_check.h"
 #include "broker/storage/etcd/etcd_mark.h"
 #include "broker/storage/history_mark.h"
@@ -136,6 +137,22 @@ static bool commit_at_start(struct broker *broker, const struct group *group,
     return status == STORAGE_OK;
 }
 
+static bool apply_own(struct broker *broker, const struct own_command *own,
+                      const struct translation *translation, struct group *group,
+                      struct problem *ret_problem)
+{
+    const struct exchange_command *command = &translation->command;
+    if (command->type == EXCHANGE_LIMITS) {
+        storage_note_limits(group, broker->exchange, &command->set_limits);
+    }
+    if (exchange_step(broker->exchange, command, &group->effects) == EXCHANGE_OK) {
+        return true;
+    }
+    problem_set(ret_problem, "the exchange refused %s: check fee, price band and accounts",
+                own->name);
+    return false;
+}
+
 /* Applies and commits one command of the broker itself. */
 static bool commit_own(struct broker *broker, const struct own_command *own,
                        struct problem *ret_problem)
@@ -156,11 +173,7 @@ static bool commit_own(struct broker *broker, const struct own_command *own,
     }
     if (!translate_entry(&entry, index, &cluster, &translation)) {
         problem_set(ret_problem, "%s is not valid", own->name);
-    } else if (exchange_step(broker->exchange, &translation.command, &group->effects) !=
-               EXCHANGE_OK) {
-        problem_set(ret_problem, "the exchange refused %s: check fee, price band and accounts",
-                    own->name);
-    } else {
+    } else if (apply_own(broker, own, &translation, group, ret_problem)) {
         group->first_command = index;
         group->command_count = 1;
         group->commands[0].entry = entry;
@@ -181,35 +194,70 @@ static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
                       ret_problem);
 }
 
-/* The change and its act share a transaction; the first limits of a journal change nothing. */
-static void note_limits(struct broker *broker)
+/* The limits stand in an entry of their own, in one transaction with their act. */
+static bool commit_limits(struct broker *broker, const struct exchange_set_limits *set,
+                          const char *name, struct problem *ret_problem)
 {
-    const struct exchange_limits old = exchange_limits_now(broker->exchange);
-    struct act changed = {
-        .kind = ACT_LIMITS, .account = EXCHANGE_NO_ACCOUNT, .state = EXCHANGE_RULES};
-    if (exchange_rules(broker->exchange) != 0) {
-        config_limits_text(&old, &broker->config.limits, changed.text, sizeof changed.text);
-        storage_note(&broker->store, &changed);
-    }
-}
-
-/* Caps and rules are part of the journal's state. If broker.yaml, or this program, has others than
- * the exchange, an entry sets them from here on. */
-static bool commit_limits(struct broker *broker, struct problem *ret_problem)
-{
-    const struct exchange_set_limits set = {.rules = EXCHANGE_RULES,
-                                            .limits = broker->config.limits};
     uint8_t payload[TRANSLATE_LIMITS_BYTES];
-    if (exchange_holds_limits(broker->exchange, &set.limits)) {
+    if (exchange_holds_limits(broker->exchange, set)) {
         return true;
     }
-    translate_limits(&set, payload);
-    note_limits(broker);
+    translate_limits(set, payload);
     return commit_own(broker,
-                      &(struct own_command){ENTRY_LIMITS, "the limits of broker.yaml",
+                      &(struct own_command){ENTRY_LIMITS, name,
                                             exchange_log_time_ns(broker->exchange), payload,
                                             sizeof payload},
                       ret_problem);
+}
+
+/* Returns the rules at the start: those in force, the newest ones in a new market, or the oldest
+ * known ones when this program skips those in force (check_rules). */
+static uint32_t rules_at_start(const struct broker *broker)
+{
+    const uint32_t rules = exchange_rules(broker->exchange);
+    const struct rules_known known = rules_known();
+    return rules == 0 ? known.last : rules < known.first ? known.first : rules;
+}
+
+/* Caps and rules are part of the journal's state. If broker.yaml has other caps than the exchange,
+ * an entry sets them from here on. */
+static bool commit_config(struct broker *broker, struct problem *ret_problem)
+{
+    const struct exchange_set_limits set = {.rules = rules_at_start(broker),
+                                            .limits = broker->config.limits};
+    return commit_limits(broker, &set, "the limits of broker.yaml", ret_problem);
+}
+
+/* Takes the newest rules, one number after the other. One of several brokers waits until the others
+ * know them, and its core raises the number then. */
+static bool commit_rules(struct broker *broker, struct problem *ret_problem)
+{
+    struct exchange_set_limits set = {.rules = exchange_rules(broker->exchange),
+                                      .limits = exchange_limits_now(broker->exchange)};
+    while (broker->config.etcd.member_count == 0 && set.rules < rules_known().last) {
+        set.rules++;
+        if (!commit_limits(broker, &set, "the rules of this release", ret_problem)) {
+            return false;
+        }
+        log_info("the market is under rules %" PRIu32 " from command %" PRIu64 " on", set.rules,
+                 exchange_index(broker->exchange));
+    }
+    return true;
+}
+
+/* A broker alone may skip rules, up to those that rise by one, from a snapshot: nothing is applied
+ * under the rules between. */
+static bool check_rules(const struct broker *broker, struct problem *ret_problem)
+{
+    const uint32_t rules = exchange_rules(broker->exchange);
+    const struct rules_known known = rules_known();
+    const bool may_skip = broker->config.etcd.member_count == 0 && rules < known.first &&
+                          exchange_may_take_rules(broker->exchange, known.first);
+    if (replay_knows_rules(rules) || may_skip) {
+        return true;
+    }
+    replay_refuse_rules(rules, "the market is", ret_problem);
+    return false;
 }
 
 /* Log time goes on where the last run left it. That run wrote HEAD with its last log time, so the
@@ -278,9 +326,10 @@ bool broker_start_exchange(struct broker *broker, bool is_new, bool adopt,
                            struct problem *ret_problem)
 {
     if (!is_new) {
-        return rebuild(broker, ret_problem) && lead_everywhere(broker, false, adopt, ret_problem) &&
-               commit_limits(broker, ret_problem) && commit_outage(broker, ret_problem) &&
-               commit_beat(broker, ret_problem);
+        return rebuild(broker, ret_problem) && check_rules(broker, ret_problem) &&
+               lead_everywhere(broker, false, adopt, ret_problem) &&
+               commit_config(broker, ret_problem) && commit_rules(broker, ret_problem) &&
+               commit_outage(broker, ret_problem) && commit_beat(broker, ret_problem);
     }
     broker->exchange = exchange_create(&broker->config.limits);
     if (broker->exchange == NULL) {
@@ -288,5 +337,5 @@ bool broker_start_exchange(struct broker *broker, bool is_new, bool adopt,
         return false;
     }
     return lead_everywhere(broker, true, adopt, ret_problem) &&
-           commit_genesis(broker, ret_problem) && commit_limits(broker, ret_problem);
+           commit_genesis(broker, ret_problem) && commit_config(broker, ret_problem);
 }

@@ -290,7 +290,7 @@ target_link_libraries(fuzz_replay PRIVATE test_support_code)
 # Those that compare times get the machine to themselves. Those that wait most of the time share it by twos (cmake/order.cmake).
 # Among these are clusters: a leader that is silent for two seconds is deposed.
 set(measuring matmul_speeds)
-set(measuring_and_waiting idle_key switches cluster copies)
+set(measuring_and_waiting idle_key switches cluster copies upgrade)
 if("$ENV{BOURSE_LONG}" STREQUAL yes)
   list(APPEND measuring restart)
 endif()

@@ -55,7 +55,8 @@ enum exchange_command_type {
     EXCHANGE_GOODBYE,
     EXCHANGE_SUBMIT,
     EXCHANGE_CANCEL_JOB,
-    /* The broker sets caps and rules; a lower cap does not touch existing state. */
+    /* The broker sets caps and rules; a lower cap does not touch existing state. A number of rules
+     * that may not follow the one in force makes the command change nothing. */
     EXCHANGE_LIMITS,
     EXCHANGE_EPOCH, /* the broker starts an epoch: dice come from another secret */
     EXCHANGE_REPLACE,

@@ -36,10 +36,11 @@ struct exchange;
 /* Returns the default caps; the table key is zero. */
 struct exchange_limits exchange_limits_default(void);
 
-/* The number of the rules by which commands become effects. Raise it with every change after which
- * the same commands lead to another state. Commands written under other rules are then refused at
- * replay. */
-enum { EXCHANGE_RULES = 22 };
+/* Numbers of the rules by which commands become effects. A market follows the rules that are in its
+ * state (exchange_rules), and an EXCHANGE_LIMITS changes them. This code knows the newest rules and
+ * those before, and no others. Raise both numbers with every change after which the same commands
+ * lead to another state. Branches for rules that are no longer known then go. */
+enum { EXCHANGE_RULES_FIRST = 22, EXCHANGE_RULES = 23 };
 
 /* Returns an empty exchange that waits for its genesis command, or NULL when memory is short. The
  * caller owns it. The caps are `limits` until a command EXCHANGE_LIMITS sets others. The table key,
@@ -109,12 +110,14 @@ uint64_t exchange_epochs(const struct exchange *exchange, struct hash32 *ret_com
 uint32_t exchange_job_count(const struct exchange *exchange); /* includes ended jobs */
 /* Returns the rules of the last EXCHANGE_LIMITS, or 0 before the first. */
 uint32_t exchange_rules(const struct exchange *exchange);
+/* Returns true when an EXCHANGE_LIMITS with the rules `next` would be followed now. */
+bool exchange_may_take_rules(const struct exchange *exchange, uint32_t next);
 /* Returns the caps in force. */
 struct exchange_limits exchange_limits_now(const struct exchange *exchange);
 /* Returns true when a lease stands that an EXCHANGE_OUTAGE would meet. */
 bool exchange_has_leases(const struct exchange *exchange);
-/* Returns true when an EXCHANGE_LIMITS with these caps and EXCHANGE_RULES would change nothing. */
-bool exchange_holds_limits(const struct exchange *exchange, const struct exchange_limits *limits);
+/* Returns true when the market has these rules and caps already. */
+bool exchange_holds_limits(const struct exchange *exchange, const struct exchange_set_limits *set);
 /* Sets the caps for replay of commands older than the first EXCHANGE_LIMITS; does nothing after it.
  * The caps set here are no part of the state. */
 void exchange_presume_limits(struct exchange *exchange, const struct exchange_limits *limits);

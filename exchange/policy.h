@@ -173,6 +173,8 @@ enum {
     /* Since these rules, no subtask starts that is known to end late (work/choice/lateness.h). A
      * market that has not named its rules follows them, too: no deadline is older than rules. */
     RULES_OF_LATENESS = 22,
+    /* Since these rules, the number of the rules rises by one at a time and never falls. */
+    RULES_OF_STEPS = 23,
     /* The subtasks whose outputs a lane is taken to hold. The agent's own table has twice as many
      * places, and needs some for inputs that the exchange does not know. */
     RESIDENTS_MOST = 32,

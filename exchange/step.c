@@ -60,7 +60,8 @@ static void apply_from_broker(struct exchange *exchange, const struct exchange_c
         apply_returned(exchange, command->provider);
     } else if (command->type == EXCHANGE_GOODBYE) {
         apply_goodbye(exchange, command->provider);
-    } else if (command->type == EXCHANGE_LIMITS && command->set_limits.rules != 0) {
+    } else if (command->type == EXCHANGE_LIMITS &&
+               exchange_may_take_rules(exchange, command->set_limits.rules)) {
         limits_restore(exchange, &command->set_limits);
         resume_juries(exchange);
     } else if (command->type == EXCHANGE_EPOCH) {

@@ -1,10 +1,10 @@
 #include "broker/cluster/membership.h"
 
 #include "base/checked.h"
+#include "broker/rules_known.h"
 #include "broker/storage/etcd/etcd_mark.h"
 #include "broker/storage/etcd/etcd_roster.h"
 #include "broker/storage/etcd/replicated.h"
-#include "exchange/exchange.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
@@ -48,6 +48,7 @@ static void renew(struct membership *membership)
     const int64_t at_end_ns = atomic_load(&store->replica.at_end_ns);
     const int64_t away_ms = (clock_monotonic_ns() - at_end_ns) / NS_PER_MS;
     self->epoch = atomic_load(&store->replica.epoch);
+    self->rules = atomic_load(&store->replica.rules);
     self->index = watermark_value(&store->durable);
     self->seen_ms = clock_wall_ns() / NS_PER_MS;
     self->state_command = replica_note_newest(&store->replica, &self->state);
@@ -67,11 +68,12 @@ static void describe(struct membership *membership, const struct etcd_mark *mark
     const struct membership_config *config = &membership->config;
     struct etcd_member *self = &membership->self;
     char name[sizeof((struct journal_leader *)NULL)->broker];
+    const struct rules_known known = rules_known();
     replicated_name(config->store->folder, config->config->cluster_rank, getpid(), name);
     *self = (struct etcd_member){.rank = config->config->cluster_rank,
                                  .runs = true,
-                                 .rules_first = EXCHANGE_RULES,
-                                 .rules_last = EXCHANGE_RULES};
+                                 .rules_first = known.first,
+                                 .rules_last = known.last};
     copy_text(self->broker, sizeof self->broker, name);
     copy_text(self->control, sizeof self->control, config->control);
     copy_text(self->blobs, sizeof self->blobs, config->blobs);
@@ -173,6 +175,36 @@ static void take_gone(struct membership *membership)
     }
 }
 
+uint32_t membership_rules_of_all(const struct etcd_roster_list *list)
+{
+    uint32_t most = UINT32_MAX;
+    uint32_t least = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct etcd_member *member = &list->brokers[i].member;
+        if (!list->brokers[i].is_readable) {
+            return 0;
+        }
+        most = member->rules_last < most ? member->rules_last : most;
+        least = member->rules_first > least ? member->rules_first : least;
+    }
+    return list->count == 0 || most < least ? 0 : most;
+}
+
+/* A leader whose market is not under its newest rules asks what the others know. */
+static void compare_rules(struct membership *membership)
+{
+    const struct etcd_member *self = &membership->self;
+    struct replica_note *note = &membership->config.store->replica;
+    struct etcd_roster_list list;
+    struct problem problem;
+    uint32_t rules = 0;
+    if (self->epoch > 0 && self->rules < self->rules_last &&
+        etcd_roster_read(membership->roster, &list, &problem) == ETCD_ROSTER_OK) {
+        rules = membership_rules_of_all(&list);
+    }
+    atomic_store(&note->rules_of_all, rules);
+}
+
 static void refresh(struct membership *membership)
 {
     struct problem problem;
@@ -188,6 +220,7 @@ static void refresh(struct membership *membership)
         log_warning("%s; cluster status shows an old record of this broker", problem.text);
     }
     membership->is_away = status != ETCD_ROSTER_OK;
+    compare_rules(membership);
 }
 
 static struct timespec next_time(void)

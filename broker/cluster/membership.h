@@ -10,6 +10,7 @@
 
 #include "base/problem.h"
 #include "broker/config.h"
+#include "broker/storage/etcd/etcd_roster.h"
 #include "broker/storage/storage.h"
 
 struct membership;
@@ -29,6 +30,10 @@ struct membership *membership_enter(const struct membership_config *config,
 void membership_tell(struct membership *membership);
 /* Ends the thread, and writes that the broker stopped, if etcd answers. */
 void membership_stop(struct membership **self);
+
+/* Returns the newest rules that all brokers of the list know; 0: there are none, or a record cannot
+ * be read. A broker that is away counts, too: it may come back. */
+uint32_t membership_rules_of_all(const struct etcd_roster_list *list);
 
 /* Checks, before anything is made, that a broker with an empty folder may found a market: its etcd
  * has none yet. Otherwise the node has lost its folder, or never joined. `adopt` allows one more

@@ -86,6 +86,30 @@ static const char *role_text(enum status_page_role role)
     return "";
 }
 
+/* Returns the rules in force by the record of the broker that leads; 0: not known. */
+static uint32_t rules_of(const struct status_page *page)
+{
+    const int number = leader_of(page);
+    return number < 0 ? 0 : page->brokers->brokers[number].member.rules;
+}
+
+/* Returns the newest rules that a broker knows. */
+static uint32_t newest_rules(const struct status_page *page)
+{
+    uint32_t newest = 0;
+    for (size_t i = 0; i < page->brokers->count; i++) {
+        const struct etcd_member *member = &page->brokers->brokers[i].member;
+        newest = member->rules_last > newest ? member->rules_last : newest;
+    }
+    return newest; /* a record that is not readable has 0 */
+}
+
+static bool knows_rules(const struct status_page *page, size_t i, uint32_t rules)
+{
+    const struct etcd_member *member = &page->brokers->brokers[i].member;
+    return member->rules_first <= rules && rules <= member->rules_last;
+}
+
 /* ---- text */
 
 static void write_member(FILE *out, const struct etcd_inquiry_member *member)
@@ -160,7 +184,8 @@ static void write_broker(FILE *out, const struct status_page *page, size_t i)
     }
     (void)fprintf(out, ", seen %" PRId64 " s ago", seen_before_ms(page, i) / 1000);
     write_state(out, page, i);
-    (void)fprintf(out, ", rules %" PRIu32 ", release %s%s\n", member->rules_last, member->version,
+    (void)fprintf(out, ", knows rules %" PRIu32 " to %" PRIu32 ", release %s%s\n",
+                  member->rules_first, member->rules_last, member->version,
                   strcmp(member->id, page->own_id) == 0 ? ", this folder" : "");
 }
 
@@ -186,10 +211,33 @@ static void write_journal(FILE *out, const struct status_page *page)
                   page->own->last, own_lag(page), own_stale_ms(page));
 }
 
+/* The next rules come once every broker knows them, so the line names those that do not. */
+static void write_rules(FILE *out, const struct status_page *page)
+{
+    const uint32_t rules = rules_of(page);
+    const char *separator = " when these brokers know them: ";
+    if (rules == 0) {
+        return;
+    }
+    (void)fprintf(out, "rules     %" PRIu32 " in force", rules);
+    if (rules < newest_rules(page)) {
+        (void)fprintf(out, ", %" PRIu32, rules + 1);
+        for (size_t i = 0; i < page->brokers->count; i++) {
+            if (!knows_rules(page, i, rules + 1)) {
+                (void)fprintf(out, "%s%u", separator, page->brokers->brokers[i].member.rank);
+                separator = ", ";
+            }
+        }
+        (void)fputs(separator[0] == ',' ? "" : " within seconds", out);
+    }
+    (void)fputc('\n', out);
+}
+
 void status_page_text(FILE *out, const struct status_page *page)
 {
     if (page->etcd->has_journal) {
         write_journal(out, page);
+        write_rules(out, page);
     } else {
         (void)fputs("leader    none: this etcd has no journal of the market\n", out);
     }
@@ -249,16 +297,17 @@ static void write_member_json(FILE *out, const struct etcd_inquiry_member *membe
 void status_page_json(FILE *out, const struct status_page *page)
 {
     const struct etcd_inquiry *found = page->etcd;
-    (void)fprintf(out,
-                  "{\"version\":1,\"has_journal\":%s,\"leader\":\"%s\",\"address\":\"%s\","
-                  "\"is_resigned\":%s,\"epoch\":%" PRIu64 ",\"base\":%" PRIu64 ",\"index\":%" PRIu64
-                  ",\"own_index\":%" PRIu64 ",\"own_is_old\":%s,\"lag\":%" PRIu64
-                  ",\"stale_ms\":%" PRId64 ",\"no_space\":%s,\"is_corrupt\":%s,\"brokers\":[",
-                  truth(found->has_journal), folder_copy_plain(found->leader.broker),
-                  folder_copy_plain(found->leader.address),
-                  truth(replicated_is_resigned(&found->leader)), found->leader.epoch, found->base,
-                  found->last, page->own->last, truth(page->is_own_old), own_lag(page),
-                  own_stale_ms(page), truth(found->no_space), truth(found->is_corrupt));
+    (void)fprintf(
+        out,
+        "{\"version\":1,\"has_journal\":%s,\"leader\":\"%s\",\"address\":\"%s\","
+        "\"is_resigned\":%s,\"epoch\":%" PRIu64 ",\"base\":%" PRIu64 ",\"index\":%" PRIu64
+        ",\"own_index\":%" PRIu64 ",\"own_is_old\":%s,\"lag\":%" PRIu64 ",\"stale_ms\":%" PRId64
+        ",\"rules_in_force\":%" PRIu32 ",\"no_space\":%s,\"is_corrupt\":%s,\"brokers\":[",
+        truth(found->has_journal), folder_copy_plain(found->leader.broker),
+        folder_copy_plain(found->leader.address), truth(replicated_is_resigned(&found->leader)),
+        found->leader.epoch, found->base, found->last, page->own->last, truth(page->is_own_old),
+        own_lag(page), own_stale_ms(page), rules_of(page), truth(found->no_space),
+        truth(found->is_corrupt));
     for (size_t i = 0; i < page->brokers->count; i++) {
         (void)fputs(i > 0 ? "," : "", out);
         write_broker_json(out, page, i);
@@ -397,6 +446,7 @@ void status_page_metrics(FILE *out, const struct status_page *page)
         write_figure(out, "epoch", "Epoch of the leader", (double)found->leader.epoch);
         write_figure(out, "index", "Newest entry on etcd", (double)found->last);
         write_figure(out, "base", "Entry before the first one on etcd", (double)found->base);
+        write_figure(out, "rules", "Rules in force; 0: not known", rules_of(page));
         write_brokers(out, page);
     }
     write_figure(out, "alarm", "1: etcd has an alarm",

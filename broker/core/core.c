@@ -268,6 +268,31 @@ static void begin_epoch(struct core *core)
     epoch_begin(epoch, command.log_time_ns);
 }
 
+/* Raises the rules by one when every broker of the market knows the next ones. The command begins a
+ * group, because its act names the command before the group. */
+static void raise_rules(struct core *core)
+{
+    const uint32_t next = exchange_rules(core->config.exchange) + 1;
+    struct exchange_command command = {
+        .type = EXCHANGE_LIMITS,
+        .account = EXCHANGE_NO_ACCOUNT,
+        .set_limits = {.rules = next, .limits = exchange_limits_now(core->config.exchange)}};
+    struct group_command entry = {.entry = {.account = EXCHANGE_NO_ACCOUNT,
+                                            .kind = ENTRY_LIMITS,
+                                            .payload_length = TRANSLATE_LIMITS_BYTES}};
+    if (core->config.rules_of_all == NULL || atomic_load(core->config.rules_of_all) < next) {
+        return;
+    }
+    if (core->open->command_count > 0) {
+        core_hand_over(core);
+    }
+    translate_limits(&command.set_limits, entry.own);
+    (void)apply(core, &command, &entry, NULL);
+    core->open->limits = (struct act){.kind = ACT_LIMITS, .state = next};
+    log_info("the market is under rules %" PRIu32 " from command %" PRIu64 " on", next,
+             command.index);
+}
+
 /* Results need dice from a secret that was drawn since the start. An earlier broker's secret may be
  * lost, or somebody may have seen it. */
 static bool has_dice(struct core *core)
@@ -459,6 +484,9 @@ static void tick_when_due(struct core *core)
     }
     if (may_tick(core) && logtime_now(core->config.clock) >= core->config.epoch->ends_ns) {
         begin_epoch(core);
+    }
+    if (may_tick(core)) {
+        raise_rules(core);
     }
     if (!core->is_away) {
         core_add_news(core, now_ns);

@@ -40,6 +40,9 @@ struct core_config {
     /* The ledger's file and the folder of snapshots, for reads meanwhile; borrowed. */
     const char *database, *snapshots;
     const struct exchange_limits *limits;
+    /* The newest rules that all brokers of the market know; NULL: there is one broker, which has
+     * raised them at its start. */
+    const atomic_uint *rules_of_all;
     uint64_t mark_every;                /* commands between two recorded state hashes; 0: none */
     int64_t beat_ms;                    /* a tick at least so often; 0: when the log needs it */
     size_t group_bytes;                 /* most bytes of a group's commands; 0: GROUP_BYTES */

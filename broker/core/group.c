@@ -25,6 +25,7 @@ void group_clear(struct group *group)
     group->bytes = 0;
     group->entry.length = 0;
     group->has_mark = false;
+    group->limits.kind = 0;
     group->is_direct = false;
 }
 

@@ -7,11 +7,14 @@
 #ifndef BOURSE_BROKER_CORE_GROUP_H
 #define BOURSE_BROKER_CORE_GROUP_H
 
+#include "broker/core/act_log.h"
 #include "broker/core/outgoing.h"
 #include "broker/core/request.h"
 #include "broker/core/translate.h"
 #include "broker/storage/entry.h"
 #include "exchange/exchange.h"
+
+#include <assert.h>
 
 enum {
     GROUP_COMMANDS_MAX = 1024,
@@ -25,9 +28,10 @@ struct group_command {
     struct entry_command entry;
     struct request *request; /* NULL: a command of the broker itself */
     /* Holds the payload of a command of the broker itself; the size is the longest that the core
-     * writes. */
+     * writes, of an epoch or of limits. */
     uint8_t own[TRANSLATE_EPOCH_BYTES];
 };
+static_assert((int)TRANSLATE_LIMITS_BYTES <= (int)TRANSLATE_EPOCH_BYTES, "limits fit, too");
 
 struct group {
     struct queue_link link;
@@ -49,6 +53,9 @@ struct group {
     /* `mark` is the state hash after the last command. */
     bool has_mark;
     struct hash32 mark;
+    /* The act of a group that begins with a change of limits; kind 0: it does not. The audit wants
+     * the index of the command before. */
+    struct act limits;
     bool is_direct; /* goes to the tables without the tail, and the committer waits for it */
 };
 

@@ -1,14 +1,51 @@
 #include "broker/storage/replay.h"
 
+#include "base/cursor.h"
 #include "broker/core/translate.h"
+#include "broker/rules_known.h"
 #include "broker/storage/entry.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 bool replay_knows_rules(uint32_t rules)
 {
-    return rules == 0 || rules == EXCHANGE_RULES; /* 0: the genesis, before the first limits */
+    const struct rules_known known = rules_known();
+    return rules == 0 || (rules >= known.first && rules <= known.last);
+}
+
+void replay_refuse_rules(uint32_t rules, const char *what, struct problem *ret_problem)
+{
+    const struct rules_known known = rules_known();
+    problem_set(ret_problem,
+                "RULES: %s under rules %" PRIu32 ", and this bourse-broker, release %s, knows "
+                "rules %" PRIu32 " to %" PRIu32 ": %s",
+                what, rules, BOURSE_VERSION, known.first, known.last,
+                rules > known.last
+                    ? "start a newer release, which knows them"
+                    : "start and cleanly stop the release before this one once, so that it leaves "
+                      "a snapshot, then this one");
+}
+
+/* Limits count under the rules that they set. */
+static uint32_t rules_of(const struct exchange *exchange, const struct entry_command *entry)
+{
+    struct reader in = reader_over(entry->payload, entry->payload_length);
+    return entry->kind == ENTRY_LIMITS ? reader_u32(&in) : exchange_rules(exchange);
+}
+
+bool replay_allows(const struct exchange *exchange, const struct entry_command *entry,
+                   uint64_t index, struct problem *ret_problem)
+{
+    const uint32_t rules = rules_of(exchange, entry);
+    char what[64];
+    if (replay_knows_rules(rules)) {
+        return true;
+    }
+    (void)snprintf(what, sizeof what, "the journal is from command %" PRIu64 " on", index);
+    replay_refuse_rules(rules, what, ret_problem);
+    return false;
 }
 
 bool replay_state_agrees(struct exchange *exchange, const struct entry_command *entry)
@@ -20,20 +57,6 @@ bool replay_state_agrees(struct exchange *exchange, const struct entry_command *
     return memcmp(state.bytes, entry->payload, sizeof state.bytes) == 0;
 }
 
-static bool is_replayable(const struct exchange *exchange, const struct entry_command *entry,
-                          uint64_t index, struct problem *ret_problem)
-{
-    const uint32_t rules = exchange_rules(exchange);
-    if (entry->kind == ENTRY_LIMITS || replay_knows_rules(rules)) {
-        return true;
-    }
-    problem_set(ret_problem,
-                "RULES: the commands of the journal from %" PRIu64
-                " on were written under rules %" PRIu32 ", this bourse-broker has rules %d",
-                index, rules, (int)EXCHANGE_RULES);
-    return false;
-}
-
 static enum replay_status replay_command(struct exchange *exchange,
                                          const struct entry_command *entry, uint64_t index,
                                          struct exchange_effects *effects,
@@ -43,7 +66,7 @@ static enum replay_status replay_command(struct exchange *exchange,
     struct id128 cluster = exchange_cluster(exchange);
     struct translation translation = {0};
     enum replay_status status = REPLAY_WRONG;
-    if (!is_replayable(exchange, entry, index, ret_problem)) {
+    if (!replay_allows(exchange, entry, index, ret_problem)) {
         return REPLAY_OTHER_RULES;
     }
     if (!translate_entry(entry, index, &cluster, &translation)) {

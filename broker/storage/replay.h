@@ -36,9 +36,17 @@ enum replay_status replay_entry(struct exchange *exchange, const void *bytes, si
                                 replay_on_effects *on_effects, void *context,
                                 struct problem *ret_problem);
 
-/* Returns true when this program can replay commands written under `rules` (0: no entry has set any
- * yet). */
+/* Returns true when this program can apply commands under `rules`. No entry has set any yet when
+ * they are 0: the genesis is the same under all rules. */
 bool replay_knows_rules(uint32_t rules);
+/* Returns true when this program knows the rules under which command `index` of the journal comes
+ * next. Limits count under the rules that they set. Otherwise there is a problem, and the command
+ * must not be applied. */
+bool replay_allows(const struct exchange *exchange, const struct entry_command *entry,
+                   uint64_t index, struct problem *ret_problem);
+/* Writes the problem that `what`, such as "the market is", is under rules that this program does
+ * not know, and what to do. */
+void replay_refuse_rules(uint32_t rules, const char *what, struct problem *ret_problem);
 /* Sets limits in an exchange that has none from the journal: those of the first entry that sets
  * any, from entry `first` of `database` on. They are presumed for earlier commands too. Without
  * such an entry the exchange stays unchanged. */

@@ -141,6 +141,10 @@ void storage_save_space(struct storage *store, bool is_scarce);
  * or by storage_write_acts(). An act beyond STORAGE_NOTES_MAX is lost, and the process log says so.
  * storage_open() notes the start of the broker, and storage_lead() notes an adoption. */
 void storage_note(struct storage *store, const struct act *act);
+/* Notes in the group that it begins with these limits, which `exchange` does not have yet. The act
+ * comes with the group's own transaction. The first limits of a journal are no act. */
+void storage_note_limits(struct group *group, const struct exchange *exchange,
+                         const struct exchange_set_limits *set);
 /* Returns true while notes wait: that this broker started must not come after what it wrote. */
 static inline bool storage_has_notes(const struct storage *store)
 {

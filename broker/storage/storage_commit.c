@@ -312,6 +312,25 @@ enum ledger_store_status storage_append_row(struct storage *store, uint64_t inde
     return LEDGER_STORE_FAILED;
 }
 
+void storage_note_limits(struct group *group, const struct exchange *exchange,
+                         const struct exchange_set_limits *set)
+{
+    const struct exchange_limits old = exchange_limits_now(exchange);
+    if (exchange_rules(exchange) != 0) {
+        group->limits = (struct act){.kind = ACT_LIMITS, .state = set->rules};
+        config_limits_text(&old, &set->limits, group->limits.text, sizeof group->limits.text);
+    }
+}
+
+static enum ledger_store_status append_limits(struct storage *store, const struct group *group)
+{
+    struct act act = group->limits;
+    act.log_time_ns = group->commands[0].entry.log_time_ns;
+    act.account = EXCHANGE_NO_ACCOUNT;
+    act.log_index = group->first_command - 1;
+    return act.kind == 0 ? LEDGER_STORE_OK : storage_append_act(store, &act);
+}
+
 /* Writes the group within the transaction; `bytes` is its entry. */
 static enum ledger_store_status write_group(struct storage *store, const struct group *group,
                                             uint64_t index, const uint8_t *bytes, size_t length)
@@ -322,6 +341,9 @@ static enum ledger_store_status write_group(struct storage *store, const struct 
     }
     if (status == LEDGER_STORE_OK) {
         status = append_waiting(store, group->commands[0].entry.log_time_ns, false);
+    }
+    if (status == LEDGER_STORE_OK) {
+        status = append_limits(store, group);
     }
     if (status == LEDGER_STORE_OK) {
         status = append_privileged_acts(store, group);

@@ -1,5 +1,6 @@
 #include "exchange/state/limits.h"
 
+#include "exchange/policy.h"
 #include "exchange/state/tracking.h"
 
 #include <string.h>
@@ -32,6 +33,12 @@ static void take_limits(struct exchange *exchange, const struct exchange_limits 
     exchange->limits.cells = old.cells;
     exchange->limits.classes = old.classes;
     memcpy(exchange->limits.table_key, old.table_key, sizeof old.table_key);
+}
+
+bool exchange_may_take_rules(const struct exchange *exchange, uint32_t next)
+{
+    const uint32_t rules = exchange->rules;
+    return next != 0 && (rules < RULES_OF_STEPS || next == rules || next == rules + 1);
 }
 
 void limits_restore(struct exchange *exchange, const struct exchange_set_limits *set)

@@ -68,10 +68,11 @@ bool exchange_has_leases(const struct exchange *exchange)
     return false;
 }
 
-bool exchange_holds_limits(const struct exchange *exchange, const struct exchange_limits *limits)
+bool exchange_holds_limits(const struct exchange *exchange, const struct exchange_set_limits *set)
 {
     const struct exchange_limits *held = &exchange->limits;
-    return exchange->rules == EXCHANGE_RULES && held->accounts == limits->accounts &&
+    const struct exchange_limits *limits = &set->limits;
+    return exchange->rules == set->rules && held->accounts == limits->accounts &&
            held->invitations == limits->invitations &&
            held->ids_per_account == limits->ids_per_account &&
            held->devices_per_provider == limits->devices_per_provider &&

@@ -63,3 +63,5 @@ is_sound_and_guarded 20 commands=94 signatures=84 accounts=7 jobs=11 fills=14 re
     epochs=2 dice=24 charged_micro=134 held_micro=500000 acts=20
 is_sound_and_guarded 21 commands=101 signatures=85 accounts=7 jobs=11 fills=14 results=29 accepted=22 checked=6 \
     epochs=2 dice=24 charged_micro=115 held_micro=500000 acts=20
+is_sound_and_guarded 22 commands=93 signatures=83 accounts=7 jobs=11 fills=14 results=29 accepted=22 checked=6 \
+    epochs=2 dice=23 charged_micro=73 held_micro=500000 acts=20

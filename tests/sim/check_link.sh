@@ -12,7 +12,7 @@ shift 2
 world='^(queue_[a-z_]+|fatal|fatal_deposed|storage_commit|storage_append|storage_apply|storage_sync_tables|storage_save_space|storage_write_acts)$'
 
 if [ "$(basename "$program")" = sim-cluster ]; then
-    world='^(queue_[a-z_]+|fatal|fatal_deposed|storage_[a-z_]+|snapshot_newest|snapshots_(start|apply)|history_mark_look|balance_check|etcd_mark_[a-z_]+|grpc_member_[a-z]+|config_limits_text|broker_open_ports|broker_announce|copy_follower_[a-z]+|membership_[a-z]+|transfer_wish_rank)$'
+    world='^(queue_[a-z_]+|fatal|fatal_deposed|storage_[a-z_]+|snapshot_newest|snapshots_(start|apply)|history_mark_look|balance_check|etcd_mark_[a-z_]+|grpc_member_[a-z]+|rules_known|broker_open_ports|broker_announce|copy_follower_[a-z]+|membership_[a-z]+|transfer_wish_rank)$'
 fi
 
 defined() { nm --defined-only --extern-only "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[TDBRVW]/ { print $3 }' | sort -u; }

@@ -13,10 +13,15 @@
 
 #define MIB (INT64_C(1) << 20)
 
-static inline void begin(void)
+static inline void begin_under(uint32_t rules)
 {
     set_up_with(256, 4096, 16);
-    set_rules(EXCHANGE_RULES);
+    set_rules(rules);
+}
+
+static inline void begin(void)
+{
+    begin_under(EXCHANGE_RULES);
 }
 
 /* Offers a device; without an interface it is one of cores. */

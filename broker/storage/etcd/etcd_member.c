@@ -5,9 +5,9 @@
 #include <assert.h>
 #include <string.h>
 
-static const char magic[4] = {'B', 'J', 'M', '1'};
+static const char magic[4] = {'B', 'J', 'M', '2'};
 enum { FLAG_RUNS = 1, RANK_MAX = 255 };
-static_assert(4 + 2 + 5 * 8 + 32 + 2 * 4 + 4 + 3 * (ETCD_MEMBER_TEXT_SIZE - 1) +
+static_assert(4 + 2 + 5 * 8 + 32 + 3 * 4 + 4 + 3 * (ETCD_MEMBER_TEXT_SIZE - 1) +
                       ETCD_MEMBER_VERSION_SIZE - 1 <=
                   ETCD_MEMBER_BYTES_MAX,
               "every record fits");
@@ -32,6 +32,7 @@ size_t etcd_member_write(const struct etcd_member *member, uint8_t ret_bytes[ETC
     writer_u64(&out, (uint64_t)member->seen_ms);
     writer_u64(&out, member->state_command);
     writer_bytes(&out, member->state.bytes, sizeof member->state.bytes);
+    writer_u32(&out, member->rules);
     writer_u32(&out, member->rules_first);
     writer_u32(&out, member->rules_last);
     write_text(&out, member->broker);
@@ -74,6 +75,7 @@ bool etcd_member_read(struct etcd_bytes bytes, struct etcd_member *ret_member)
     member.seen_ms = (int64_t)reader_u64(&in);
     member.state_command = reader_u64(&in);
     reader_bytes(&in, member.state.bytes, sizeof member.state.bytes);
+    member.rules = reader_u32(&in);
     member.rules_first = reader_u32(&in);
     member.rules_last = reader_u32(&in);
     if (!read_text(&in, member.broker, sizeof member.broker) ||

@@ -3,12 +3,14 @@
  *   /bourse/JOURNAL/brokers/ID   the record; it stays until `cluster leave` removes it
  *   /bourse/JOURNAL/alive/ID     empty, with a lease: it goes when the broker says nothing
  *
- *   record: "BJM1", u8 rank, u8 flags (1: the broker runs), u64 epoch, u64 index, i64 lag,
- *           i64 seen, u64 command and 32 hash of the newest state, u32 first and u32 last rules,
- *           then u8 length and bytes of: broker, control, blobs, version
+ *   record: "BJM2", u8 rank, u8 flags (1: the broker runs), u64 epoch, u64 index, i64 lag,
+ *           i64 seen, u64 command and 32 hash of the newest state, u32 rules in force, u32 first
+ *           and u32 last rules known, then u8 length and bytes of: broker, control, blobs,
+ *           version
  *
- * No record is part of the fence of the journal: a record is for the operator to read. The record
- * alone also decides that a broker may start: one that was removed may not. The code is pure. */
+ * No record is part of the fence of the journal: a record is for the operator to read. Two things
+ * hang on records: a broker whose record was removed may not start, and the market takes new rules
+ * once every record covers them. The code is pure. */
 #ifndef BOURSE_BROKER_STORAGE_ETCD_ETCD_MEMBER_H
 #define BOURSE_BROKER_STORAGE_ETCD_ETCD_MEMBER_H
 
@@ -36,7 +38,8 @@ struct etcd_member {
     int64_t seen_ms;        /* wall clock of its machine when it wrote the record */
     uint64_t state_command; /* newest command with a state hash in the log; 0: none yet */
     struct hash32 state;    /* before that command, as this broker has computed it */
-    uint32_t rules_first, rules_last;   /* of the exchange, which its program knows */
+    uint32_t rules;         /* in force where its disk ends; 0: none yet */
+    uint32_t rules_first, rules_last;   /* that its program knows */
     char broker[ETCD_MEMBER_TEXT_SIZE]; /* name that it leads under */
     char control[ETCD_MEMBER_TEXT_SIZE], blobs[ETCD_MEMBER_TEXT_SIZE]; /* addresses of its ports */
     char version[ETCD_MEMBER_VERSION_SIZE];

@@ -14,6 +14,9 @@
 struct replica_note {
     atomic_ullong epoch;    /* under which this broker leads; 0: it follows */
     atomic_llong at_end_ns; /* monotonic time when a read found no further entry; 0: not yet */
+    atomic_uint rules;      /* in force after the newest entry on this disk; 0: none are named */
+    /* The newest rules that every broker with a record knows; 0: not known, or this one follows. */
+    atomic_uint rules_of_all;
     pthread_mutex_t mutex;  /* guards the state */
     uint64_t state_command; /* newest command that has a state hash in the log; 0: none yet */
     struct hash32 state;    /* that this broker had before that command */

@@ -1,5 +1,6 @@
 #include "broker/storage/etcd/replicated.h"
 
+#include "base/cursor.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "broker/core/group.h"
@@ -118,8 +119,7 @@ static void is_deposed(void *context, const struct journal_leader *leader)
 
 /* ---- following */
 
-/* The audit log of this folder records every start that wrote entries, and every change of limits,
- * whichever broker it was. */
+/* The audit log of this folder records every start that wrote entries, whichever broker it was. */
 static void note_start(struct storage *store, uint64_t epoch)
 {
     struct act begun = {.kind = ACT_START,
@@ -129,19 +129,24 @@ static void note_start(struct storage *store, uint64_t epoch)
     storage_note(store, &begun);
 }
 
-static void note_limits(const struct replicated *replicated, const struct exchange_set_limits *set)
+/* Says who leads, and so wrote a command that this broker refuses. */
+static void add_leader(struct replicated *replicated, struct problem *problem)
 {
-    const struct exchange_limits old = exchange_limits_now(replicated->exchange);
-    struct act changed = {.kind = ACT_LIMITS, .account = EXCHANGE_NO_ACCOUNT, .state = set->rules};
-    if (exchange_rules(replicated->exchange) != 0) {
-        config_limits_text(&old, &set->limits, changed.text, sizeof changed.text);
-        storage_note(replicated->store, &changed);
+    const struct problem found = *problem;
+    struct journal_leader leader;
+    if (replicated_leader(replicated, &leader) && leader.address[0] != '\0') {
+        problem_set(problem, "%.340s; the broker at %s leads", found.text, leader.address);
     }
 }
 
-/* Notes the state hash that a tick carries. Returns false when the command carries none. */
-static bool note_state(struct storage *store, const struct entry_command *command, uint64_t index)
+/* Notes the rules that limits set, and the state hash that a tick carries, for this broker's
+ * record. Returns true when the command carries a state hash. */
+static bool note_command(struct storage *store, const struct entry_command *command, uint64_t index)
 {
+    if (command->kind == ENTRY_LIMITS) {
+        struct reader in = reader_over(command->payload, command->payload_length);
+        atomic_store(&store->replica.rules, reader_u32(&in));
+    }
     if (command->kind != ENTRY_TICK || command->payload_length != TRANSLATE_STATE_BYTES) {
         return false;
     }
@@ -163,11 +168,8 @@ static bool follow_command(struct replicated *replicated, const struct entry_com
     }
     struct group_command *kept = &group->commands[group->command_count++];
     *kept = (struct group_command){.entry = *command, .request = request};
-    if (command->kind != ENTRY_LIMITS && !replay_knows_rules(exchange_rules(exchange))) {
-        problem_set(ret_problem,
-                    "RULES: command %" PRIu64 " on etcd was written under rules %" PRIu32
-                    ", this bourse-broker has rules %d",
-                    index, exchange_rules(exchange), (int)EXCHANGE_RULES);
+    if (!replay_allows(exchange, command, index, ret_problem)) {
+        add_leader(replicated, ret_problem);
         return false;
     }
     if (!replay_state_agrees(exchange, command)) {
@@ -178,12 +180,12 @@ static bool follow_command(struct replicated *replicated, const struct entry_com
                     index);
         return false;
     }
-    if (note_state(replicated->store, command, index)) {
+    if (note_command(replicated->store, command, index)) {
         replicated->is_starting = false;
     }
     const bool is_read = translate_entry(command, index, &cluster, &request->translation);
     if (is_read && command->kind == ENTRY_LIMITS) {
-        note_limits(replicated, &request->translation.command.set_limits);
+        storage_note_limits(group, exchange, &request->translation.command.set_limits);
     }
     if (!is_read ||
         exchange_step(exchange, &request->translation.command, &group->effects) != EXCHANGE_OK) {
@@ -417,6 +419,7 @@ struct replicated *replicated_open(struct storage *store, struct exchange *excha
         return NULL;
     }
     name_home(store->folder, config->cluster_rank, replicated->home);
+    atomic_store(&store->replica.rules, exchange_rules(exchange));
     if (!open_journal(store, config, adopt, &replicated->epoch, ret_problem) ||
         !check_last(store, ret_problem)) {
         replicated_close(&replicated);
@@ -566,7 +569,7 @@ enum storage_status replicated_append(struct storage *store, const struct group 
     }
     const enum storage_status status = append(store, *ret_length);
     for (size_t i = 0; status == STORAGE_OK && i < group->command_count; i++) {
-        (void)note_state(store, &group->commands[i].entry, group->first_command + i);
+        (void)note_command(store, &group->commands[i].entry, group->first_command + i);
     }
     return status;
 }

@@ -19,15 +19,6 @@ struct snapshots {
     pthread_t thread;
 };
 
-static void advise_a_clean_stop(struct problem *problem)
-{
-    struct problem found = *problem;
-    problem_set(problem,
-                "%.250s: start and cleanly stop the bourse-broker that wrote them once, so that it "
-                "leaves a snapshot, then this one",
-                found.text);
-}
-
 bool snapshots_apply(sqlite3 *database, struct exchange *exchange, uint64_t first, uint64_t last,
                      struct problem *ret_problem)
 {
@@ -55,9 +46,6 @@ bool snapshots_apply(sqlite3 *database, struct exchange *exchange, uint64_t firs
             replay_entry(exchange, sqlite3_column_blob(select, 1),
                          (size_t)sqlite3_column_bytes(select, 1), NULL, NULL, ret_problem);
         good = status == REPLAY_OK;
-        if (status == REPLAY_OTHER_RULES) {
-            advise_a_clean_stop(ret_problem);
-        }
         expected++;
     }
     if (good && (step != SQLITE_DONE || expected != last + 1)) {

@@ -4,6 +4,7 @@
 
 #include "broker/storage/etcd/succession.h"
 #include "tests/sim/cluster/etcd.h"
+#include "tests/sim/cluster/programs.h"
 #include "tests/sim/cluster/seat.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/people.h"
@@ -31,7 +32,7 @@ const char market_command[] = "scripts/sim --cluster";
 struct profile { /* what this seed is like; chances in 10,000 each pulse */
     uint32_t seat_crash, seat_stall, agent_crash, client_crash, cut, link, nonsense, lie, replay,
         operator_acts, member_crash, member_stop, member_lag, member_cut, broker_cut, fill,
-        disk_slow, cuts;
+        disk_slow, cuts, program;
     struct net_faults net;
     struct etcd_faults etcd;
     int64_t pulse_ns;
@@ -72,6 +73,7 @@ static void draw_profile(struct profile *profile)
         .fill = some(40),
         .disk_slow = some(100),
         .cuts = some(400),
+        .program = 150 + some(300),
         .net = {.lost = some(100),
                 .repeated = 20 + some(200),
                 .reordered = some(100),
@@ -177,6 +179,7 @@ static void trouble(void)
     happen(profile->member_cut, etcd_cut_members);
     happen(profile->broker_cut, etcd_cut_broker);
     happen(profile->fill, etcd_fill);
+    happen(profile->program, programs_change);
 }
 
 static void pulse(void *context, uint64_t a, uint64_t b)
@@ -184,12 +187,13 @@ static void pulse(void *context, uint64_t a, uint64_t b)
     (void)context;
     (void)a;
     (void)b;
+    programs_compare();
     if (!world.calm) {
         trouble();
         people_work();
-        event_in(draw_time(DICE_WORK, market.profile.pulse_ns / 2, market.profile.pulse_ns), NULL,
-                 pulse, NULL, 0, 0);
     }
+    event_in(draw_time(DICE_WORK, market.profile.pulse_ns / 2, market.profile.pulse_ns), NULL,
+             pulse, NULL, 0, 0);
 }
 
 /* ---------------------------------------------------------------- the run */
@@ -263,6 +267,7 @@ static void become_calm(void)
         seats[i].disk_most_ns = 2 * SIM_MS;
         seats[i].cuts = 0;
     }
+    programs_become_calm();
 }
 
 /* Returns how many seats are not where they belong: one leads, and nobody is far behind. */
@@ -339,6 +344,7 @@ static void begin(void)
     people_make_clients();
     people_make_agents();
     people_make_hostiles();
+    programs_start();
     seats_make(market.profile.disk_slow, market.profile.cuts);
     etcd_start(&none);
     found();
@@ -354,6 +360,7 @@ struct market_result run_market(uint64_t seed, bool traces)
     run_calm();
     lose_the_leader(true);
     lose_the_leader(false);
+    programs_check_end();
     oracle_replay_all();
     const struct etcd_counts etcd = etcd_counts();
     struct market_result run = {.commands = oracle_commands(),
@@ -365,5 +372,7 @@ struct market_result run_market(uint64_t seed, bool traces)
     run.seen.fenced = etcd.refused;
     run.seen.stale_reads = etcd.stale;
     run.seen.joins = seats_joined();
+    run.seen.risen = programs_counts().raised;
+    run.seen.turned_away = programs_counts().refused;
     return run;
 }

@@ -4,6 +4,7 @@
 #include "broker/storage/etcd/succession.h"
 #include "exchange/view/feed.h"
 #include "runtime/entropy.h"
+#include "tests/sim/cluster/programs.h"
 #include "tests/sim/fibre.h"
 #include "tests/sim/look.h"
 #include "tests/sim/oracle.h"
@@ -174,6 +175,7 @@ static void start_core(struct broker *broker)
                                      .reader = broker->reads,
                                      .group_bytes = GROUP_BYTES_ON_ETCD,
                                      .beat_ms = SUCCESSION_BEAT_MS,
+                                     .rules_of_all = &broker->store.replica.rules_of_all,
                                      .reserve = &broker->reserve};
     const struct verify_config verify = {.inbound = broker->workers_in[0],
                                          .core = broker->core_in,
@@ -270,6 +272,8 @@ static void fail_start(struct seat *seat, const char *why)
     if (strstr(why, "etcd no longer has entry") != NULL) {
         joins++;
         seat_join(seat);
+    } else if (strstr(why, "RULES: ") != NULL && programs_refuse(seat)) {
+        trace("%s needs the present program", seat->process.name);
     } else if (strstr(why, "not answer") == NULL && strstr(why, "does not open") == NULL &&
                strstr(why, "no member of etcd") == NULL) {
         sim_fail("a broker cannot start: %s", why);
@@ -281,6 +285,7 @@ static void *run(void *argument)
     struct seat *seat = argument;
     struct problem problem = {.text = ""};
     const bool is_new = seat->disk.count == 0;
+    programs_begin(seat);
     seat->broker = calloc(1, sizeof *seat->broker);
     assert(seat->broker != NULL);
     configure(seat);

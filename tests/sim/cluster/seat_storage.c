@@ -17,6 +17,7 @@
 #include "broker/storage/snapshot/snapshots.h"
 #include "runtime/clock.h"
 #include "tests/sim/cluster/etcd.h"
+#include "tests/sim/cluster/programs.h"
 #include "tests/sim/fibre.h"
 #include "tests/sim/oracle.h"
 
@@ -122,6 +123,7 @@ static void check_disk(const struct seat *seat, const char *what)
     struct exchange *exchange = seat->broker->exchange;
     struct journal_entry truth;
     oracle_follow();
+    programs_check(seat);
     if (etcd_entry(disk->count, &truth) != JOURNAL_OK ||
         truth.length != disk->entries[disk->count - 1].length ||
         memcmp(truth.bytes, disk->entries[disk->count - 1].bytes, truth.length) != 0) {
@@ -227,13 +229,12 @@ void storage_note(struct storage *store, const struct act *act)
     (void)act;
 }
 
-void config_limits_text(const struct exchange_limits *old, const struct exchange_limits *now,
-                        char *ret_text, size_t size)
+void storage_note_limits(struct group *group, const struct exchange *exchange,
+                         const struct exchange_set_limits *set)
 {
-    (void)old;
-    (void)now;
-    (void)size;
-    ret_text[0] = '\0';
+    (void)group;
+    (void)exchange;
+    (void)set;
 }
 
 void storage_save_space(struct storage *store, bool is_scarce)
@@ -379,7 +380,7 @@ bool balance_check(sqlite3 *database, const struct exchange *exchange, struct pr
     return true;
 }
 
-/* The records of brokers are for operators; no record decides what a journal does. */
+/* A record decides when the rules change; programs.c does that here. */
 struct membership *membership_enter(const struct membership_config *config,
                                     struct problem *ret_problem)
 {

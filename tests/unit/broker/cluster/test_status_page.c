@@ -26,7 +26,8 @@ static void add(unsigned rank, const char *id, uint64_t index)
                                    .seen_ms = 98000,
                                    .state_command = 50,
                                    .state = {{5}},
-                                   .rules_first = 22,
+                                   .rules = 22,
+                                   .rules_first = 21,
                                    .rules_last = 22,
                                    .version = "1.2.3"};
     (void)snprintf(member->id, sizeof member->id, "%s", id);
@@ -73,15 +74,17 @@ static void shows(void (*write)(FILE *, const struct status_page *), const char 
 
 START_TEST(brokers_that_run_are_shown)
 {
-    shows(status_page_text, "own       98 here: 2 behind, 500 ms stale\n"
-                            "broker    0 leads, tcp://10.0.0.1:4770, entry 96, 0 behind, seen 2 s "
-                            "ago, state agrees at command 50, rules 22, release 1.2.3\n"
-                            "broker    1 follows, tcp://10.0.0.2:4770, entry 95, 0 behind, seen 2 "
-                            "s ago, state agrees at command 50, rules 22, release 1.2.3, this "
-                            "folder\n");
+    shows(status_page_text,
+          "own       98 here: 2 behind, 500 ms stale\n"
+          "rules     22 in force\n"
+          "broker    0 leads, tcp://10.0.0.1:4770, entry 96, 0 behind, seen 2 s "
+          "ago, state agrees at command 50, knows rules 21 to 22, release 1.2.3\n"
+          "broker    1 follows, tcp://10.0.0.2:4770, entry 95, 0 behind, seen 2 "
+          "s ago, state agrees at command 50, knows rules 21 to 22, release 1.2.3, this "
+          "folder\n");
     shows(status_page_json, "\"own_index\":98,\"own_is_old\":false,\"lag\":2,\"stale_ms\":500");
     shows(status_page_json, "\"rank\":1,\"role\":\"follows\"");
-    shows(status_page_json, "\"state_agrees\":true,\"rules\":[22,22]");
+    shows(status_page_json, "\"state_agrees\":true,\"rules\":[21,22]");
     shows(status_page_metrics, "\nbourse_cluster_epoch 3\n");
     shows(status_page_metrics, "\nbourse_broker_leads{id=\"00000000000000aa\",rank=\"0\",address="
                                "\"tcp://10.0.0.1:4770\"} 1\n"
@@ -109,6 +112,23 @@ START_TEST(one_that_lags_says_how_much)
     ck_assert_uint_eq(status_page_behind(&page, 1), 5); /* nobody knows of a later entry */
     list.brokers[1].member.runs = false;
     ck_assert_int_eq(status_page_role(&page, 1), STATUS_PAGE_STOPPED);
+}
+END_TEST
+
+/* New rules wait for the brokers that do not know them. */
+START_TEST(the_rules_in_force_and_what_the_next_ones_wait_for_are_shown)
+{
+    shows(status_page_text, "\nrules     22 in force\nbroker");
+    shows(status_page_json, "\"rules_in_force\":22,\"no_space\"");
+    shows(status_page_metrics, "\nbourse_cluster_rules 22\n");
+    add(2, "00000000000000cc", 96);
+    list.brokers[1].member.rules_first = 22;
+    list.brokers[1].member.rules_last = 23;
+    shows(status_page_text, "rules     22 in force, 23 when these brokers know them: 0, 2\n");
+    list.brokers[0].member.rules_last = list.brokers[2].member.rules_last = 23;
+    shows(status_page_text, "rules     22 in force, 23 within seconds\n");
+    list.brokers[0].member.rules = 23;
+    shows(status_page_text, "rules     23 in force\n");
 }
 END_TEST
 
@@ -172,6 +192,7 @@ START_TEST(somebody_stays_when_one_leaves)
 END_TEST
 
 SUITE("status_page", setup, NULL, TEST(brokers_that_run_are_shown),
-      TEST(one_that_lags_says_how_much), TEST(only_states_of_one_command_are_compared),
-      TEST(a_record_of_another_release_is_named), TEST(a_broker_is_found_by_rank_address_and_id),
-      TEST(somebody_stays_when_one_leaves))
+      TEST(one_that_lags_says_how_much),
+      TEST(the_rules_in_force_and_what_the_next_ones_wait_for_are_shown),
+      TEST(only_states_of_one_command_are_compared), TEST(a_record_of_another_release_is_named),
+      TEST(a_broker_is_found_by_rank_address_and_id), TEST(somebody_stays_when_one_leaves))

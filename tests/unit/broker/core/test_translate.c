@@ -224,25 +224,33 @@ static bool replays_under(uint32_t rules, bool has_tick, struct problem *ret_pro
     if (good) {
         limits = exchange_limits_default();
         ck_assert_uint_eq(exchange_rules(exchange), rules);
-        ck_assert(rules != EXCHANGE_RULES || exchange_holds_limits(exchange, &limits));
+        const struct exchange_set_limits set = {.rules = rules, .limits = limits};
+        ck_assert(exchange_holds_limits(exchange, &set));
     }
     exchange_destroy(&exchange);
     return good;
 }
 
-START_TEST(commands_written_under_other_rules_are_not_replayed)
+START_TEST(commands_under_other_rules_are_not_replayed)
 {
     struct problem problem = {.text = ""};
-    ck_assert(replay_knows_rules(EXCHANGE_RULES));
+    char says[128];
     ck_assert(replay_knows_rules(0)); /* the genesis comes before the first limits */
-    ck_assert(!replay_knows_rules(EXCHANGE_RULES - 1));
+    ck_assert(replay_knows_rules(EXCHANGE_RULES));
+    ck_assert(replay_knows_rules(EXCHANGE_RULES - 1)); /* the rules before go on as they were */
+    ck_assert(!replay_knows_rules(EXCHANGE_RULES - 2));
     ck_assert(!replay_knows_rules(EXCHANGE_RULES + 1));
     ck_assert(replays_under(EXCHANGE_RULES, true, &problem));
-    ck_assert(replays_under(EXCHANGE_RULES + 1, false, &problem)); /* nothing came after it */
-    ck_assert(!replays_under(EXCHANGE_RULES + 1, true, &problem));
-    char says[64];
-    (void)snprintf(says, sizeof says, "from 2 on were written under rules %d", EXCHANGE_RULES + 1);
-    ck_assert_ptr_nonnull(strstr(problem.text, says));
+    ck_assert(replays_under(EXCHANGE_RULES - 1, true, &problem));
+
+    ck_assert(!replays_under(EXCHANGE_RULES + 1, false, &problem)); /* nothing is applied */
+    (void)snprintf(says, sizeof says,
+                   "RULES: the journal is from command 1 on under rules %d, and this "
+                   "bourse-broker, release %s, knows rules %d to %d: start a newer release",
+                   EXCHANGE_RULES + 1, BOURSE_VERSION, EXCHANGE_RULES - 1, EXCHANGE_RULES);
+    ck_assert_msg(strstr(problem.text, says) != NULL, "%s", problem.text);
+    ck_assert(!replays_under(EXCHANGE_RULES - 2, false, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "the release before this one"));
 }
 END_TEST
 
@@ -526,7 +534,7 @@ int main(void)
     tcase_add_test(tests, parts_and_a_graph_become_the_exchanges);
     tcase_add_test(tests, the_journal_gives_the_same_command_again);
     tcase_add_test(tests, presence_and_damage_in_a_journal_are_told_apart);
-    tcase_add_test(tests, commands_written_under_other_rules_are_not_replayed);
+    tcase_add_test(tests, commands_under_other_rules_are_not_replayed);
     tcase_add_test(tests, limits_in_a_journal_are_whole_and_above_zero);
     tcase_add_test(tests, what_came_before_the_first_limits_is_replayed_under_them);
     tcase_add_test(tests, a_signature_counts_for_its_key_cluster_and_bytes_only);

@@ -41,11 +41,16 @@ static struct {
 } sent[BOTH];
 static uint32_t done_by[CHAINS * LINKS]; /* the provider that a subtask was first sent to */
 
-static void begin_alone(void)
+static void begin_alone_under(uint32_t rules)
 {
-    begin();
+    begin_under(rules);
     memset(sent, 0, sizeof sent);
     memset(done_by, 0, sizeof done_by);
+}
+
+static void begin_alone(void)
+{
+    begin_alone_under(EXCHANGE_RULES);
 }
 
 static void listen(void)
@@ -113,11 +118,8 @@ START_TEST(earlier_rules_cores_and_small_files_know_no_residents)
     const struct exchange_graph graph = chains(0);
     struct hash32 hashes[3];
     for (size_t i = 0; i < 3; i++) {
-        if (i > 0) {
-            tear_down();
-            begin_alone();
-        }
-        set_rules(i == 0 ? RULES_OF_RESIDENCE - 1 : EXCHANGE_RULES);
+        tear_down();
+        begin_alone_under(i == 0 ? RULES_OF_RESIDENCE - 1 : EXCHANGE_RULES);
         offer_both(1024 * MIB, i != 1);
         const int64_t bytes = i == 2 ? RESIDENT_LEAST_BYTES - 1 : 16 * MIB;
         const uint32_t stayed = run_chains(&graph, bytes);

@@ -14,6 +14,7 @@ static const struct etcd_member whole = {.rank = 2,
                                          .seen_ms = 1800000000000,
                                          .state_command = 99,
                                          .state = {{1, 2, 3}},
+                                         .rules = 21,
                                          .rules_first = 21,
                                          .rules_last = 22,
                                          .broker = "00ab00ab00ab00ab/77",
@@ -38,6 +39,8 @@ START_TEST(a_record_is_read_as_it_was_written)
     ck_assert(read.runs);
     ck_assert_uint_eq(read.index, 1234);
     ck_assert_int_eq(read.lag_ms, -1);
+    ck_assert_uint_eq(read.rules, 21);
+    ck_assert_uint_eq(read.rules_last, 22);
     ck_assert_str_eq(read.control, whole.control);
     ck_assert_str_eq(read.blobs, whole.blobs);
     ck_assert_str_eq(read.version, whole.version);
@@ -74,7 +77,7 @@ START_TEST(other_bytes_are_refused)
     static const struct {
         size_t at;
         uint8_t byte;
-    } changes[] = {{0, 'X'}, {3, '2'}, {5, 2}, {86, 128}, {90, '"'}, {90, '\\'}, {90, 0x1b}};
+    } changes[] = {{0, 'X'}, {3, '1'}, {5, 2}, {90, 128}, {94, '"'}, {94, '\\'}, {94, 0x1b}};
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         const uint8_t kept = bytes[changes[i].at];
         bytes[changes[i].at] = changes[i].byte;

@@ -75,6 +75,26 @@ bool folder_copy_end(const char *folder, struct folder_copy *ret_copy, struct pr
     return good;
 }
 
+bool folder_copy_chain(const char *folder, uint64_t index, struct hash32 *ret_chain)
+{
+    char path[PATH_MAX];
+    sqlite3 *database = NULL;
+    sqlite3_stmt *row = NULL;
+    struct problem ignored;
+    bool good = folder_path(folder, MARKET_DATABASE, path, sizeof path, &ignored) &&
+                sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+                sqlite3_prepare_v2(database, "SELECT bytes FROM journal WHERE idx = ?", -1, &row,
+                                   NULL) == SQLITE_OK &&
+                sqlite3_bind_int64(row, 1, (sqlite3_int64)index) == SQLITE_OK &&
+                sqlite3_step(row) == SQLITE_ROW;
+    if (good) {
+        *ret_chain = sha256_of(sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0));
+    }
+    (void)sqlite3_finalize(row); /* only read */
+    (void)sqlite3_close(database);
+    return good;
+}
+
 bool folder_copy_config(const char *folder, struct broker_config *ret_config,
                         struct problem *ret_problem)
 {

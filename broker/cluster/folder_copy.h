@@ -19,6 +19,9 @@ struct folder_copy {
 
 /* Reads the end of the folder's journal. Returns false with a problem. */
 bool folder_copy_end(const char *folder, struct folder_copy *ret_copy, struct problem *ret_problem);
+/* Reads the chain hash of one entry of the folder or backup. Returns false when it has no such
+ * entry. */
+bool folder_copy_chain(const char *folder, uint64_t index, struct hash32 *ret_chain);
 /* Reads the folder's config. Returns false with a problem, also when it names no etcd. */
 bool folder_copy_config(const char *folder, struct broker_config *ret_config,
                         struct problem *ret_problem);

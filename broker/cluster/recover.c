@@ -93,12 +93,54 @@ static bool check_silent(struct recovery *recovery, struct problem *ret_problem)
     return true;
 }
 
+/* A recovery that nobody has served since may have been told to its operator as a failure, because
+ * etcd's answer got lost. What its source has must not get lost by an older one. */
+static bool check_source(const struct recovery *recovery, struct problem *ret_problem)
+{
+    const char *backup = recovery->options->backup;
+    const struct folder_copy *copy = &recovery->copy;
+    struct etcd_source source;
+    struct hash32 chain;
+    switch (etcd_roster_source(recovery->roster, &source, ret_problem)) {
+    case ETCD_ROSTER_OK:
+        break;
+    case ETCD_ROSTER_GONE:
+        return true;
+    case ETCD_ROSTER_HELD:
+    case ETCD_ROSTER_AWAY:
+        return false;
+    }
+    if (copy->last < source.index) {
+        problem_set(ret_problem,
+                    "the market was recovered once already, from a source that ends at entry "
+                    "%" PRIu64 ", and no broker has led since: this source ends at %" PRIu64
+                    ". Take that source again. To lose what it has all the same, add "
+                    "--give-up-entries",
+                    source.index, copy->last);
+        return false;
+    }
+    if (!folder_copy_chain(backup != NULL ? backup : recovery->options->folder, source.index,
+                           &chain) ||
+        !hash32_equal(&chain, &source.chain)) {
+        problem_set(ret_problem,
+                    "the market was recovered once already, from a source that ends at entry "
+                    "%" PRIu64 ", and this source has another history. Take a source of that "
+                    "history. To lose that history all the same, add --give-up-entries",
+                    source.index);
+        return false;
+    }
+    return true;
+}
+
 static bool check_entries(const struct recovery *recovery, struct problem *ret_problem)
 {
     const struct etcd_inquiry *found = &recovery->found;
     const struct folder_copy *copy = &recovery->copy;
-    if (!found->has_journal || recovery->options->gives_up) {
+    if (recovery->options->gives_up) {
         return true;
+    }
+    if (!found->has_journal) {
+        return check_source(recovery, ret_problem);
     }
     /* A folder's entries were on etcd first, so a source that goes further has another history. */
     const bool is_other = found->last < copy->last ||
@@ -170,8 +212,11 @@ static bool begin_journal(struct recovery *recovery, struct problem *ret_problem
     recovery->journal = entropy_id();
     const struct etcd_mark mark = {.cluster = recovery->found.cluster,
                                    .journal = recovery->journal};
+    const struct etcd_roster_successor successor = {
+        .journal = recovery->journal,
+        .source = {.index = recovery->copy.last, .chain = recovery->copy.chain}};
     return etcd_roster_end_journal(recovery->roster, &recovery->copy.market,
-                                   &recovery->found.journal, &recovery->journal,
+                                   &recovery->found.journal, &successor,
                                    ret_problem) == ETCD_ROSTER_OK &&
            etcd_mark_write(recovery->place, &mark, ret_problem) &&
            (!recovery->is_prepared ||

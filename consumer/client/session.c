@@ -64,6 +64,16 @@ void consumer_event_clear(struct consumer_event *event)
     *event = (struct consumer_event){.type = CONSUMER_NOTHING};
 }
 
+void consumer_session_read_anywhere(struct consumer_session *session, uint64_t least_index)
+{
+    dialogue_read_anywhere(session->dialogue, least_index);
+}
+
+struct dialogue_state consumer_session_state(const struct consumer_session *session)
+{
+    return dialogue_state(session->dialogue);
+}
+
 void consumer_session_connected(struct consumer_session *session, int64_t now_ns, uint64_t dice)
 {
     dialogue_connected(session->dialogue, now_ns, dice);

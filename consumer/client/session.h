@@ -69,6 +69,11 @@ struct consumer_session *consumer_session_create_at(const struct identity *ident
                                                     const struct contact *addresses, size_t count);
 void consumer_session_destroy(struct consumer_session **self);
 
+/* Lets brokers that follow answer reads, as dialogue_read_anywhere does. */
+void consumer_session_read_anywhere(struct consumer_session *session, uint64_t least_index);
+/* Returns the state of the last answer, as dialogue_state does. */
+struct dialogue_state consumer_session_state(const struct consumer_session *session);
+
 /* Tells the session that a new connection stands; `dice` is 64 random bits. */
 void consumer_session_connected(struct consumer_session *session, int64_t now_ns, uint64_t dice);
 /* Returns the broker's addresses to connect to now, or NULL when the session knows none. */

@@ -265,6 +265,22 @@ enum etcd_roster_status etcd_roster_look(struct etcd_roster *roster,
 
 /* ---- the end of a journal */
 
+enum etcd_roster_status etcd_roster_source(struct etcd_roster *roster,
+                                           struct etcd_source *ret_source,
+                                           struct problem *ret_problem)
+{
+    struct etcd_answer answer;
+    const struct etcd_key key = etcd_key_source(&roster->journal);
+    const struct etcd_request request = {.method = ETCD_TXN, .then_count = 1, .then = {get(&key)}};
+    const enum etcd_roster_status status = send(roster, &request, &answer, ret_problem);
+    if (status != ETCD_ROSTER_OK) {
+        return status;
+    }
+    const struct etcd_bytes value = etcd_answer_value(&answer, etcd_key_bytes(&key));
+    return value.bytes != NULL && etcd_source_read(value, ret_source) ? ETCD_ROSTER_OK
+                                                                      : ETCD_ROSTER_GONE;
+}
+
 /* Says what the leader's key has now, so that nothing else gets lost. */
 struct seen {
     struct etcd_key key;
@@ -313,13 +329,14 @@ static struct etcd_operation delete_all(const struct etcd_key *first, const stru
 enum etcd_roster_status etcd_roster_end_journal(struct etcd_roster *roster,
                                                 const struct id128 *market,
                                                 const struct id128 *present,
-                                                const struct id128 *successor,
+                                                const struct etcd_roster_successor *successor,
                                                 struct problem *ret_problem)
 {
     struct seen first;
     struct seen newest;
     struct etcd_answer answer;
     uint8_t ended[ETCD_ENDED_BYTES];
+    uint8_t source[ETCD_SOURCE_BYTES];
     enum etcd_roster_status status = see(roster, market, &first, ret_problem);
     if (status == ETCD_ROSTER_OK) {
         status = see(roster, present, &newest, ret_problem);
@@ -331,14 +348,16 @@ enum etcd_roster_status etcd_roster_end_journal(struct etcd_roster *roster,
     const struct etcd_key brokers_end = etcd_key_end(&brokers);
     const struct etcd_key alive = etcd_key_alive(present, "");
     const struct etcd_key alive_end = etcd_key_end(&alive);
-    etcd_ended_write(successor, ended);
+    const struct etcd_key source_key = etcd_key_source(&successor->journal);
+    etcd_ended_write(&successor->journal, ended);
+    etcd_source_write(&successor->source, source);
     struct etcd_request request = {
         .method = ETCD_TXN,
         .compare_count = 1,
         .compares = {still(&first)},
-        .then_count = 3,
-        .then = {put(&first.key, ended, sizeof ended), delete_all(&brokers, &brokers_end),
-                 delete_all(&alive, &alive_end)},
+        .then_count = 4,
+        .then = {put(&first.key, ended, sizeof ended), put(&source_key, source, sizeof source),
+                 delete_all(&brokers, &brokers_end), delete_all(&alive, &alive_end)},
         .otherwise_count = 1,
         .otherwise = {get(&first.key)},
     };

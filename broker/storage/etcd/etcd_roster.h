@@ -9,6 +9,7 @@
 #include "base/problem.h"
 #include "broker/storage/etcd/etcd_config.h"
 #include "broker/storage/etcd/etcd_member.h"
+#include "broker/storage/etcd/etcd_values.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,13 +71,24 @@ enum etcd_roster_status etcd_roster_look(struct etcd_roster *roster,
                                          struct etcd_roster_found *ret_found,
                                          struct problem *ret_problem);
 
+/* Reads from where the roster's journal goes on, where a recovery made it. GONE: none did, or an
+ * earlier release. */
+enum etcd_roster_status etcd_roster_source(struct etcd_roster *roster,
+                                           struct etcd_source *ret_source,
+                                           struct problem *ret_problem);
+
+/* Says which journal goes on instead of one that ends, and from where. */
+struct etcd_roster_successor {
+    struct id128 journal;
+    struct etcd_source source;
+};
 /* Ends the market's newest journal for good, and names the one that goes on. The records of its
  * brokers go with it. `market` and `present` are the ids of the first journal, by which the newest
  * one is found, and of the newest one; both may be the same. HELD: another program was faster. */
 enum etcd_roster_status etcd_roster_end_journal(struct etcd_roster *roster,
                                                 const struct id128 *market,
                                                 const struct id128 *present,
-                                                const struct id128 *successor,
+                                                const struct etcd_roster_successor *successor,
                                                 struct problem *ret_problem);
 
 /* A member of etcd, as etcd names it. */

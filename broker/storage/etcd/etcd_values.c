@@ -10,6 +10,7 @@
 
 static const char leader_magic[4] = {'B', 'J', 'L', '1'};
 static const char base_magic[4] = {'B', 'J', 'B', '1'};
+static const char source_magic[4] = {'B', 'J', 'S', '1'};
 static const char ended_magic[4] = {'B', 'J', 'R', '1'};
 
 /* ---- keys */
@@ -32,6 +33,11 @@ struct etcd_key etcd_key_leader(const struct id128 *cluster)
 struct etcd_key etcd_key_base(const struct id128 *cluster)
 {
     return key_of(cluster, "base");
+}
+
+struct etcd_key etcd_key_source(const struct id128 *cluster)
+{
+    return key_of(cluster, "source");
 }
 
 struct etcd_key etcd_key_entry(const struct id128 *cluster, uint64_t index)
@@ -161,6 +167,32 @@ bool etcd_ended_read(struct etcd_bytes bytes, struct id128 *ret_successor)
         return false;
     }
     *ret_successor = successor;
+    return true;
+}
+
+/* ---- the source */
+
+void etcd_source_write(const struct etcd_source *source, uint8_t ret_bytes[ETCD_SOURCE_BYTES])
+{
+    struct writer out = writer_over(ret_bytes, ETCD_SOURCE_BYTES);
+    writer_bytes(&out, source_magic, sizeof source_magic);
+    writer_u64(&out, source->index);
+    writer_bytes(&out, source->chain.bytes, sizeof source->chain.bytes);
+    assert(out.position == ETCD_SOURCE_BYTES && !out.failed);
+}
+
+bool etcd_source_read(struct etcd_bytes bytes, struct etcd_source *ret_source)
+{
+    char magic[sizeof source_magic] = "";
+    struct reader in = reader_over(bytes.bytes, bytes.length);
+    struct etcd_source source;
+    reader_bytes(&in, magic, sizeof magic);
+    source.index = reader_u64(&in);
+    reader_bytes(&in, source.chain.bytes, sizeof source.chain.bytes);
+    if (!reader_finished(&in) || memcmp(magic, source_magic, sizeof magic) != 0) {
+        return false;
+    }
+    *ret_source = source;
     return true;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench/owner.sh [--json] [--rounds N] [--load CORES] [BUILD] - what the owner of a machine notices of an agent: how much longer a compile takes
-# while jobs keep every core busy, and what an idle agent takes. Prints one JSON value.
+# while jobs keep every core busy. Prints one JSON value. bench/agent.sh measures an agent without work.
 #
 # The agent has `idle:`, so that its jobs have the lowest priority. Without --load no sign of use counts: they run beside the
 # compile, which is the worst case. With --load the load of others is a sign of use, as it is by default (0.5): the jobs stand
@@ -41,15 +41,6 @@ until_runs() { # COUNT: until so many subtasks run
     echo "owner.sh: $(running) subtasks run, and $1 should" >&2
     exit 1
 }
-cpu_ns() { cat "/proc/$1/task/"*/schedstat | awk '{sum += $1} END {printf "%.0f", sum}'; } # PID: exact, where ticks are samples
-cpu_percent() { # PID SECONDS: of one core
-    local before
-    before=$(cpu_ns "$1")
-    sleep "$2"
-    awk -v ns=$(($(cpu_ns "$1") - before)) -v s="$2" 'BEGIN {printf "%.3f", ns / 1e9 / s * 100}'
-}
-rss_kib() { awk '$1 == "VmRSS:" {print $2}' "/proc/$1/status"; }
-agent_pid() { sed -n 's/^provider \([0-9]*\).*/\1/p' "$work/market/up.pids"; }
 
 # The owner's work: files of C, each long enough that the compiler counts and not its start.
 mkdir "$work/source"
@@ -67,20 +58,9 @@ compile_ms() {
 }
 
 bourse up --dir "$work/market" --slots "$(nproc)" --programs sh --detach >/dev/null 2>&1
-bourse-provider drain --dir "$work/market/provider" >/dev/null
-cp "$work/market/provider/provider.yaml" "$work/provider.yaml"
-with_idle() { # TERMS: starts the agent anew with them, and waits until it works, once the machine was idle
-    bourse down --dir "$work/market" >/dev/null 2>&1
-    { cat "$work/provider.yaml"; echo "idle: {after: 10s, sessions: false, battery: run, $1}"; } >"$work/market/provider/provider.yaml"
-    bourse up --dir "$work/market" --detach >/dev/null 2>&1
-    agent=$(agent_pid)
-    sleep 12
-}
-with_idle "load: any" # the input of this machine is watched, as by default
-watching_cpu=$(cpu_percent "$agent" 20)
-with_idle "input: false, load: $load"
-idle_cpu=$(cpu_percent "$agent" 20)
-idle_rss=$(rss_kib "$agent")
+bourse down --dir "$work/market" >/dev/null 2>&1
+echo "idle: {after: 10s, sessions: false, battery: run, input: false, load: $load}" >>"$work/market/provider/provider.yaml"
+bourse up --dir "$work/market" --detach >/dev/null 2>&1
 
 printf 'name: burns\nlimit: 1h\nterm: 1h\nbudget: 10\narray: 1-1000\nrun: [sh, -c, "while :; do :; done"]\n' >"$work/burns.yaml"
 bourse submit "$work/burns.yaml" -y --anyway --quiet >/dev/null
@@ -107,5 +87,5 @@ printf '{"machine":"%s, %d processors","kernel":"%s","version":"%s","rounds":%d,
     "$(awk -F': ' '/model name/ {print $2; exit}' /proc/cpuinfo)" "$(nproc)" "$(uname -r)" "$(bourse version | awk '{print $2; exit}')" "$rounds" "$load"
 printf '"compile_s":%s,"compile_s_range":%s,"compile_beside_jobs_s":%s,"compile_beside_jobs_s_range":%s,' \
     "$(median <<<"$alone_s")" "$(spread <<<"$alone_s")" "$(median <<<"$beside_s")" "$(spread <<<"$beside_s")"
-printf '"ratio":%s,"ratio_range":%s,"idle_agent_rss_kib":%s,"idle_agent_cpu_percent":%s,"watching_agent_cpu_percent":%s}\n' \
-    "$(median <<<"$ratios")" "$(spread <<<"$ratios")" "$idle_rss" "$idle_cpu" "$watching_cpu"
+printf '"ratio":%s,"ratio_range":%s}\n' \
+    "$(median <<<"$ratios")" "$(spread <<<"$ratios")"

@@ -232,6 +232,10 @@ static const struct option_spec train_options[] = {
     {"expect", 0, "TIME", "about how long one part takes, for the quote"},
     {"term", 0, "TIME", "how long slots are leased at a time (twice the limit; 20m without one)"},
     {"retries", 0, "N", "how many more times to try a subtask that fails"},
+    {"deadline", 0, "TIME",
+     "end the job after this time, as 2h, or at a moment of UTC; results stay (never)"},
+    {"order", 0, "TYPE",
+     "type of the bid: market, limit, ioc, fok, post-only or all-or-none (market)"},
     {"crash-limit", 0, "N", "how many attempts of a subtask may fail by a provider's fault (2)"},
     {"anyway", 0, NULL, "submit even when nothing fits or sells yet, or the deadline is missed"},
 };
@@ -401,7 +405,7 @@ LIST(run, 18);
 LIST(shell, 0);
 LIST(matmul, 2);
 LIST(model, 7);
-LIST(train, 8);
+LIST(train, 10);
 LIST(quote, 0);
 LIST(logs, 1);
 LIST(ps, 0);

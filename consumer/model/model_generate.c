@@ -136,6 +136,12 @@ static bool add_config(struct settling *settling, const char *name)
         return false;
     }
     bool good = true;
+    if (words->has_context && config.context > 0 && words->context > config.context) {
+        problem_set(settling->problem,
+                    "context: %u places, but the model has %u (%.150s); say no more than that",
+                    words->context, config.context, beside);
+        return false;
+    }
     if (!words->has_context && config.context > 0) {
         words->has_context = true;
         words->context = config.context;

@@ -22,7 +22,7 @@
 /* Numbers of fields in onnx.proto. */
 enum { MODEL_GRAPH = 7, GRAPH_INITIALIZER = 5 };
 /* A derivative takes two products of the size of the operator's own. */
-enum { WORK_THERE_AND_BACK = 3, LABELS_READ = 4096, MODEL_MODE = 0666 };
+enum { WORK_THERE_AND_BACK = 3, LABELS_READ = 4096 };
 /* The longest vector of a checkpoint is adamw's state: two values a weight, and the steps. */
 #define STATE_BYTES_MOST ((2 * (uint64_t)GRADIENT_ELEMENTS_MOST + 1) * sizeof(float))
 
@@ -405,7 +405,7 @@ static void copy_graph(struct onnx_build *build, const struct train_model *model
 }
 
 bool train_model_save(const struct train_model *model, const float *weights, const char *path,
-                      struct problem *ret_problem)
+                      unsigned mode, struct problem *ret_problem)
 {
     struct onnx_build build = {.opset = model->model->opset};
     struct onnx_wire wire =
@@ -423,7 +423,7 @@ bool train_model_save(const struct train_model *model, const float *weights, con
     if (!onnx_build_end(&build, &bytes, &size)) {
         return REFUSE(ret_problem, "out of memory, or the model would be larger than 2^31 bytes");
     }
-    const bool good = file_write(path, bytes, size, MODEL_MODE, ret_problem);
+    const bool good = file_write(path, bytes, size, mode, ret_problem);
     free(bytes);
     return good;
 }

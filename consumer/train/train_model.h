@@ -35,9 +35,9 @@ void train_model_close(struct train_model **self);
  * with the problem. */
 float *train_model_weights(const struct train_model *model, struct problem *ret_problem);
 
-/* Writes the model with other weights to a new file. Returns false with the problem. */
+/* Writes the model with other weights to a file of this mode. Returns false with the problem. */
 bool train_model_save(const struct train_model *model, const float *weights, const char *path,
-                      struct problem *ret_problem);
+                      unsigned mode, struct problem *ret_problem);
 
 /* Reads a .npy file of float32 with one dim, which a checkpoint has. The caller frees the values.
  * `elements` is how many there are to be; below 0: any number. Returns NULL with the problem. */

@@ -117,7 +117,7 @@ static bool read_stop(const char *value, struct generate_words *words, struct pr
     if (words->stop_count == GENERATE_STOPS_MOST) {
         return REFUSE(problem, "at most %d tokens end a text", GENERATE_STOPS_MOST);
     }
-    if (!read_count("-e", value, 0, UINT32_MAX - 1, &number, problem)) {
+    if (!read_count("stop (-e)", value, 0, UINT32_MAX - 1, &number, problem)) {
         return false;
     }
     words->stops[words->stop_count++] = (uint32_t)number;
@@ -151,7 +151,7 @@ static bool read_seed(const char *value, bool has_holes, struct generate_words *
                       struct problem *problem)
 {
     return (has_holes && strpbrk(value, "{}") != NULL) ||
-           read_count("-r", value, 0, INT64_MAX, &words->seed, problem);
+           read_count("seed (-r)", value, 0, INT64_MAX, &words->seed, problem);
 }
 
 static bool read_small(const char *option, const char *value, uint64_t least, uint64_t most,
@@ -178,19 +178,21 @@ static bool read_option(char letter, const char *value, bool has_holes,
         return value[0] != '\0' || REFUSE(problem, "-f names no file");
     case 'b':
         words->has_rows = true;
-        return read_small("-b", value, 1, GENERATE_ROWS_MOST, &words->rows, problem);
+        return read_small("batch (-b)", value, 1, GENERATE_ROWS_MOST, &words->rows, problem);
     case 'n':
-        return read_small("-n", value, 1, GENERATE_CONTEXT_MOST, &words->tokens_most, problem);
+        return read_small("max_tokens (-n)", value, 1, GENERATE_CONTEXT_MOST, &words->tokens_most,
+                          problem);
     case 'c':
         words->has_context = true;
-        return read_small("-c", value, 1, GENERATE_CONTEXT_MOST, &words->context, problem);
+        return read_small("context (-c)", value, 1, GENERATE_CONTEXT_MOST, &words->context,
+                          problem);
     case 't':
         return generate_temperature(value, &words->temperature_milli) ||
                REFUSE(problem,
                       "the temperature is a number from 0 to 10, with 3 digits behind the point "
                       "at most, as in 0.8");
     case 'k':
-        return read_small("-k", value, 0, GENERATE_TOP_MOST, &words->top, problem);
+        return read_small("top_k (-k)", value, 0, GENERATE_TOP_MOST, &words->top, problem);
     case 'r':
         return read_seed(value, has_holes, words, problem);
     default:

@@ -124,6 +124,15 @@ bool job_generate_check(const struct job_file *job, struct job_fault *fault)
                                   "lines of a file (lines: FILE)");
         return false;
     }
-    return generate_words_read((const char *const *)job->run.items, job->run.count, true, &words,
-                               &fault->what);
+    if (!generate_words_read((const char *const *)job->run.items, job->run.count, true, &words,
+                             &fault->what)) {
+        return false;
+    }
+    if (words.temperature_milli == 0 && (words.top > 0 || words.seed > 0)) {
+        problem_set(&fault->what,
+                    "top_k and seed go with a temperature above 0, as in 0.8; at 0 the likeliest "
+                    "token is taken each time");
+        return false;
+    }
+    return true;
 }

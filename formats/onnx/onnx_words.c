@@ -1,5 +1,7 @@
 #include "formats/onnx/onnx_words.h"
 
+#include "formats/template.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -77,6 +79,12 @@ static bool read_file(const char *word, bool is_input, struct onnx_words_file *f
     }
     file->name = span_of(word, equals);
     file->file = span_of(equals + 1, file->is_raw ? mark : end);
+    if (!is_input && strpbrk(equals, "{}") == NULL && !template_path_safe(equals + 1)) {
+        return REFUSE(problem,
+                      "\"%.100s\" must name a file inside the work folder: relative, without "
+                      "\"..\"",
+                      word);
+    }
     return true;
 }
 
@@ -138,6 +146,27 @@ static bool read_part(const char *word, bool has_holes, struct onnx_words *words
     return true;
 }
 
+static bool is_of(const struct onnx_words *words, struct onnx_span file)
+{
+    bool found = onnx_span_is(file, words->model);
+    for (size_t i = 0; i < words->input_count && !found; i++) {
+        found = onnx_span_equals(words->inputs[i].file, file);
+    }
+    return found;
+}
+
+/* No output has the file of the model or of an input. */
+static bool outputs_are_apart(const struct onnx_words *words, struct problem *problem)
+{
+    for (size_t i = 0; i < words->output_count; i++) {
+        if (is_of(words, words->outputs[i].file)) {
+            return REFUSE(problem, "the output \"%s\" would replace a file that the run reads",
+                          onnx_label(words->outputs[i].name).text);
+        }
+    }
+    return true;
+}
+
 bool onnx_words_read(const char *const *words, size_t count, bool has_holes,
                      struct onnx_words *ret_words, struct problem *ret_problem)
 {
@@ -165,7 +194,7 @@ bool onnx_words_read(const char *const *words, size_t count, bool has_holes,
             return false;
         }
     }
-    return true;
+    return outputs_are_apart(ret_words, ret_problem);
 }
 
 void onnx_words_rows(int64_t rows, uint32_t part, uint32_t parts, int64_t *ret_first,

@@ -22,6 +22,24 @@ struct word {
     struct problem *problem;
 };
 
+/* Returns what a job file calls the value of the option, for messages. */
+static const char *name_of(char option)
+{
+    static const struct {
+        char option;
+        const char *name;
+    } names[] = {{'y', "labels"}, {'f', "from"},    {'n', "steps"},    {'k', "parts"},
+                 {'c', "every"},  {'b', "batch"},   {'l', "loss"},     {'a', "optimizer"},
+                 {'r', "rate"},   {'d', "decay"},   {'m', "momentum"}, {'1', "beta1"},
+                 {'2', "beta2"},  {'x', "epsilon"}, {'i', "input"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].option == option) {
+            return names[i].name;
+        }
+    }
+    return "option";
+}
+
 /* Reads so many digits as one number. */
 static int64_t number_of(const char *digits, size_t count)
 {
@@ -40,8 +58,9 @@ static bool read_count(const struct word *word, int64_t least, int64_t most, int
     const int64_t number = is_number ? number_of(word->value, digits) : -1;
     if (number < least || number > most) {
         text_printable(word->value, strlen(word->value), shown, sizeof shown);
-        return REFUSE(word->problem, "%s \"%s\" is no number from %lld to %lld", word->option,
-                      shown, (long long)least, (long long)most);
+        return REFUSE(word->problem, "%s (%s) \"%s\" is no number from %lld to %lld",
+                      name_of(word->option[1]), word->option, shown, (long long)least,
+                      (long long)most);
     }
     *ret_number = number;
     return true;
@@ -107,9 +126,10 @@ static bool read_real(const struct word *word, bool takes_zero, double most, dou
     if (!read_decimal(word->value, &number) || number > most || (!takes_zero && number == 0)) {
         text_printable(word->value, strlen(word->value), shown, sizeof shown);
         return REFUSE(word->problem,
-                      "%s \"%s\" is no number %s 0 and at most %g, as in 0.001 or 1e-3, with 15 "
-                      "digits at most",
-                      word->option, shown, takes_zero ? "from" : "above", most);
+                      "%s (%s) \"%s\" is no number %s 0 and at most %g, as in 0.001 or 1e-3, with "
+                      "15 digits at most",
+                      name_of(word->option[1]), word->option, shown, takes_zero ? "from" : "above",
+                      most);
     }
     *ret_number = number;
     return true;
@@ -126,8 +146,8 @@ static bool read_choice(const struct word *word, const char *const *names, size_
         }
     }
     text_printable(word->value, strlen(word->value), shown, sizeof shown);
-    return REFUSE(word->problem, "%s \"%s\" is none of %s and %s", word->option, shown, names[0],
-                  names[1]);
+    return REFUSE(word->problem, "%s (%s) \"%s\" is none of %s and %s", name_of(word->option[1]),
+                  word->option, shown, names[0], names[1]);
 }
 
 /* AdamW alone has betas, and SGD alone has a momentum. */
@@ -137,7 +157,7 @@ static bool check_method(const struct train_words *words, const char *seen, stru
     const char *other = is_adamw ? "m" : "12x";
     for (const char *at = seen; *at != '\0'; at++) {
         if (strchr(other, *at) != NULL) {
-            return REFUSE(problem, "-%c does not go with the optimizer %s", *at,
+            return REFUSE(problem, "%s (-%c) does not go with the optimizer %s", name_of(*at), *at,
                           train_method_names[words->optimizer.method]);
         }
     }
@@ -153,10 +173,11 @@ static bool read_option(const struct word *word, struct train_words *words)
     switch (word->option[1]) {
     case 'y':
         words->labels = word->value;
-        return word->value[0] != '\0' || REFUSE(word->problem, "-y names a file of labels");
+        return word->value[0] != '\0' ||
+               REFUSE(word->problem, "labels (-y) names a file of labels");
     case 'f':
         words->from = word->value;
-        return word->value[0] != '\0' || REFUSE(word->problem, "-f names a folder");
+        return word->value[0] != '\0' || REFUSE(word->problem, "from (-f) names a folder");
     case 'n':
         return read_small(word, 1, TRAIN_STEPS_MOST, &words->steps);
     case 'k':

@@ -339,8 +339,11 @@ static bool settle_tokenizer(struct onnx_serve *serve, const struct onnx_serve_r
     return serve->tokenizer != NULL;
 }
 
+/* The text and this line come on one terminal, so the line begins a new one. */
 static void say_speed(const struct generate_result *result)
 {
+    const bool is_open = result->text_size > 0 && result->text[result->text_size - 1] != '\n';
+    (void)fputs(is_open ? "\n" : "", stderr);
     (void)fprintf(stderr, "%zu tokens of the prompt in %.3f s, then %zu tokens in %.3f s\n",
                   result->prompt_count, (double)result->prefill_ns / 1e9, result->token_count,
                   (double)result->decode_ns / 1e9);

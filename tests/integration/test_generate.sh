@@ -48,6 +48,11 @@ has "$(cat err)" 'tokens of the prompt in'
 "$bourse" receipt last 0 -o proofs >receipt.log 2>&1 || fail "receipt: $(cat receipt.log)"
 "$bourse" verify proofs/* >verify.txt 2>&1 || fail "verify: $(cat verify.txt)"
 
+# Without a folder, the text is for the terminal alone, and no file stops the next prompt.
+run decoder.onnx --prompt "$prompt" --max-tokens 16 || fail "a prompt without a folder: $(cat out err)"
+cmp -s out one/answer.txt || fail "without a folder, another text: $(cat out)"
+[ ! -e answer.txt ] && [ ! -e speed.json ] || fail "a prompt without a folder leaves files: $(ls)"
+
 # A challenge by hand: the same job once more gives the same bytes.
 run decoder.onnx --prompt "$prompt" --max-tokens 16 -o again || fail "again: $(cat out err)"
 cmp -s one/answer.json again/answer.json || fail "another answer: $(cat again/answer.json)"
@@ -114,6 +119,9 @@ refused 'the model takes 1 to 128' decoder.onnx --prompt "$(cat long.txt)"
 printf 'fine\n\n%s\n' "$(cat long.txt)" >long-lines.txt
 refused 'in line 3' decoder.onnx --prompts long-lines.txt
 refused 'the model takes 1 to 3' decoder.onnx --prompt "$prompt" --context 3
+refused 'context: 500 places, but the model has 128' decoder.onnx --prompt "$prompt" --context 500
+refused 'top_k and seed go with a temperature above 0' decoder.onnx --prompt "$prompt" --top-k 5
+refused 'max_tokens (-n) "0" is no number' decoder.onnx --prompt "$prompt" --max-tokens 0
 refused 'its normalizer "NFC" is not known here' decoder.onnx --prompt x --tokenizer nfc.json
 refused 'the two do not belong together' decoder.onnx --prompt x --tokenizer more.json
 refused 'cannot be opened' decoder.onnx --prompt x --tokenizer none.json

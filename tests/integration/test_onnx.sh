@@ -181,6 +181,9 @@ refused 'short.npy: ' "$bourse" run -y abs.onnx --input x=short.npy
 refused 'it has 56 bytes, and its type and dims are 64' "$bourse" run -y abs.onnx --input 'x=a.bin:float32[8,2]'
 refused 'int64[7,1], and the model' "$bourse" run -y abs.onnx --input 'x=a.bin:int64[7,1]'
 refused 'the model has no output "q"' "$bourse" run -y abs.onnx --input x=b.npy --save q=q.npy
+refused '"y=/tmp/y.npy" must name a file inside the work folder' "$bourse" run -y abs.onnx --input x=b.npy --save y=/tmp/y.npy
+refused '"y=../y.npy" must name a file inside the work folder' "$bourse" run -y abs.onnx --input x=b.npy --save y=../y.npy
+refused 'the output "y" would replace a file that the run reads' "$bourse" run -y abs.onnx --input x=b.npy --save y=abs.onnx
 refused 'cut.onnx: ' "$bourse" run -y cut.onnx --input x=b.npy
 refused 'unmade.onnx: ' "$bourse" run -y unmade.onnx --input x=b.npy
 refused 'fewer rows than there are parts, 9' "$bourse" run -y abs.onnx --input x=a.npy --split x --parts 9

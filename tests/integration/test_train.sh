@@ -54,6 +54,8 @@ timeout 240 "$bourse" train net.onnx --input x=x.npy --labels y.npy --steps 1 --
 
 # The model with these weights starts where they are.
 "$bourse" train net.onnx --from out/step-4 --save trained.onnx || fail "save"
+"$bourse" train net.onnx --from out/step-4 --save net.onnx 2>err && fail "the model itself is overwritten"
+grep -q 'net.onnx is there already, and nothing is overwritten' err || fail "what --save says: $(cat err)"
 timeout 240 "$bourse" train trained.onnx --input x=x.npy --labels y.npy --steps 1 --batch 12 --optimizer sgd --parts auto \
     -y -o saved >out.txt 2>err </dev/null || fail "the saved model: $(cat out.txt err)"
 timeout 240 "$bourse" train net.onnx --input x=x.npy --labels y.npy --steps 1 --batch 12 --optimizer sgd --from out/step-4 \

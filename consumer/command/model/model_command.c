@@ -40,5 +40,8 @@ int model_command(struct invocation *invocation, model_make *make, model_choose 
         !offer_and_place(invocation, job, id, &status)) {
         return status;
     }
-    return run_end_wait(invocation, job, id, true);
+    /* Without a folder, the text of a prompt is for the terminal alone: its files would meet those of
+     * the prompt before. */
+    const bool has_folder = option_given(invocation, "output");
+    return run_end_wait(invocation, job, id, has_folder || !option_given(invocation, "prompt"));
 }

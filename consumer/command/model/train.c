@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char part_option[] = "-k";
 
@@ -136,18 +137,24 @@ static int save_model(struct invocation *invocation)
 {
     struct problem problem = {""};
     const char *from = option_text(invocation, "from", NULL);
+    const char *path = option_text(invocation, "save", "");
     size_t count = 0;
     if (from == NULL || option_given(invocation, "steps")) {
         return complain(invocation, BOURSE_USAGE,
                         "--save needs --from DIR, the folder of a step, and no --steps");
     }
+    if (access(path, F_OK) == 0) {
+        return complain(
+            invocation, BOURSE_USAGE,
+            "--save: %s is there already, and nothing is overwritten; give another name",
+            cell_plain(path));
+    }
     struct train_model *model = train_model_open_alone(".", invocation->words[0], &problem);
     float *weights = model != NULL ? train_model_vector(".", from, TRAIN_WEIGHTS_FILE,
                                                         model->gradient.elements, &count, &problem)
                                    : NULL;
-    const bool good =
-        weights != NULL &&
-        train_model_save(model, weights, option_text(invocation, "save", ""), &problem);
+    const bool good = weights != NULL &&
+                      train_model_save(model, weights, path, 0666 & ~invocation->umask, &problem);
     free(weights);
     train_model_close(&model);
     return good ? BOURSE_OK : complain(invocation, BOURSE_USAGE, "%s", problem.text);

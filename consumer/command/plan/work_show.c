@@ -395,6 +395,23 @@ static void show_figures(const struct work *work)
     work_show_notes(work);
 }
 
+/* Says that no job follows the plan, and what runs instead. */
+static void show_plan_only(const struct work *work)
+{
+    static const struct {
+        const char *template, *runs;
+    } runs[] = {
+        {"matmul", "`bourse run matmul A.npy B.npy -o C.npy` multiplies matrices on the market"},
+        {"llm", "`bourse run MODEL.onnx --prompt TEXT` runs a language model on the market"},
+        {"train", "`bourse train MODEL.onnx` trains a small model on the market"},
+    };
+    const char *instead = "no job runs these steps";
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        instead = strcmp(work->template->name, runs[i].template) == 0 ? runs[i].runs : instead;
+    }
+    (void)printf("plan only: %s\n", instead);
+}
+
 /* Shows the parameters that differ from their usual values. */
 static void show_head(const struct work *work)
 {
@@ -416,6 +433,8 @@ void work_show(const struct work *work, unsigned width)
     const struct picture_style style = picture_style_of(work->invocation, width);
     if (work->model != NULL) {
         plan_model_show(work);
+    } else {
+        show_plan_only(work);
     }
     show_head(work);
     show_rows(work);

@@ -81,18 +81,18 @@ START_TEST(what_is_no_run_is_refused)
     static const struct {
         const char *option, *value, *said;
     } wrong[] = {{"-z", "1", "\"-z\" is none of -g"},
-                 {"-n", "0", "-n \"0\" is no number from 1"},
+                 {"-n", "0", "max_tokens (-n) \"0\" is no number from 1"},
                  {"-n", "1048577", "no number from 1 to 1048576"},
                  {"-n", "1x", "no number"},
                  {"-t", "-1", "the temperature"},
                  {"-t", "10.001", "the temperature"},
                  {"-t", "1.2345", "the temperature"},
                  {"-t", ".", "the temperature"},
-                 {"-k", "4097", "-k \"4097\""},
+                 {"-k", "4097", "top_k (-k) \"4097\""},
                  {"-r", "{index}", "-r"},
                  {"-r", "99999999999999999999", "-r"},
                  {"-e", "4294967295", "-e"},
-                 {"-b", "0", "-b \"0\" is no number from 1 to 64"},
+                 {"-b", "0", "batch (-b) \"0\" is no number from 1 to 64"},
                  {"-b", "65", "-b"},
                  {"-f", "", "-f names no file"},
                  {"-q", "", "needs a tokenizer (-g) and a prompt (-q)"}};

@@ -8,6 +8,7 @@
 #include "consumer/model/model_file.h"
 #include "consumer/model/model_shapes.h"
 #include "formats/limits.h"
+#include "formats/requirement.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -162,7 +163,25 @@ static bool find_work(const struct job_file *file, const char *folder, struct pa
     return true;
 }
 
+bool model_parts_count(const struct job_file *file, const char *folder, struct parts_work *ret_work)
+{
+    struct problem ignored = {""};
+    return file->is_onnx && file->stages <= 1 && find_work(file, folder, ret_work, &ignored);
+}
+
 /* ---------------------------------------------------------------- the choice */
+
+/* Sets the time of a subtask that has so much of the work, on slots of this speed. */
+static void set_expectation(struct job_file *file, const struct parts_work *work, double flops)
+{
+    const uint32_t parts = file->parts > 0 ? file->parts : 1;
+    const double part_s = work->flop / parts / flops + MODEL_PARTS_OVERHEAD_S + MODEL_PARTS_START_S;
+    if (file->expect_ms == JOB_ABSENT) {
+        file->expect_ms = part_s * MS_PER_S < (double)FORMAT_TIME_MS
+                              ? (int64_t)ceil(part_s * MS_PER_S)
+                              : FORMAT_TIME_MS;
+    }
+}
 
 static bool choose(const struct offers *offers, const struct parts_work *work,
                    struct job_file *file, struct parts *ret_parts, struct bourse_error *error)
@@ -176,23 +195,16 @@ static bool choose(const struct offers *offers, const struct parts_work *work,
     const int64_t least = (int64_t)(ret_parts->least_flops / MFLOP / file->slots);
     file->parts = ret_parts->parts;
     file->at_most = ret_parts->slots * file->slots;
-    if (file->expect_ms == JOB_ABSENT) { /* on the slowest of the devices */
-        const double part_s = work->flop / file->parts / ret_parts->least_flops +
-                              MODEL_PARTS_OVERHEAD_S + MODEL_PARTS_START_S;
-        file->expect_ms = part_s * MS_PER_S < (double)FORMAT_TIME_MS
-                              ? (int64_t)ceil(part_s * MS_PER_S)
-                              : FORMAT_TIME_MS;
-    }
+    set_expectation(file, work, ret_parts->least_flops);
     return ret_parts->parts == 1 || order_add_least(&file->needs, "gemm_fp32", least) ||
            client_fail(error, BOURSE_USAGE, "needs: too many terms");
 }
 
-bool model_parts_choose_for(struct bourse *bourse, const char *needs, const struct parts_work *work,
-                            struct job_file *file, struct parts *ret_parts,
-                            struct bourse_error *error)
+/* Asks for the devices that may compute the job's model. Returns false with the error. */
+static bool find_devices(struct bourse *bourse, const char *needs, struct offers *offers,
+                         struct bourse_error *error)
 {
     char text[NEEDS_SIZE];
-    struct offers offers = {.file = file};
     const int length = needs != NULL
                            ? snprintf(text, sizeof text, "(%s) and executor = onnx", needs)
                            : snprintf(text, sizeof text, "executor = onnx");
@@ -200,11 +212,42 @@ bool model_parts_choose_for(struct bourse *bourse, const char *needs, const stru
         return client_fail(error, BOURSE_USAGE, "--parts auto: the needs are longer than %d bytes",
                            NEEDS_SIZE);
     }
-    offers.devices = calloc(SPLIT_DEVICES, sizeof *offers.devices);
-    if (offers.devices == NULL) {
+    offers->devices = calloc(SPLIT_DEVICES, sizeof *offers->devices);
+    if (offers->devices == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    bool good = bourse_devices_fitting(bourse, text, take_device, &offers, error);
+    return bourse_devices_fitting(bourse, text, take_device, offers, error);
+}
+
+bool model_parts_expect(struct bourse *bourse, const struct parts_work *work, struct job_file *file,
+                        struct bourse_error *error)
+{
+    char needs[NEEDS_SIZE];
+    struct offers offers = {.file = file};
+    const bool has_needs = file->needs.count > 0;
+    if (file->expect_ms != JOB_ABSENT ||
+        (has_needs && !requirement_text(&file->needs, needs, sizeof needs / 2))) {
+        return true;
+    }
+    const bool good = find_devices(bourse, has_needs ? needs : NULL, &offers, error);
+    double slowest = 0;
+    for (size_t i = 0; good && i < offers.count; i++) {
+        const double flops = offers.devices[i].flops;
+        slowest = i == 0 || flops < slowest ? flops : slowest;
+    }
+    if (slowest > 0) {
+        set_expectation(file, work, slowest);
+    }
+    free(offers.devices);
+    return good;
+}
+
+bool model_parts_choose_for(struct bourse *bourse, const char *needs, const struct parts_work *work,
+                            struct job_file *file, struct parts *ret_parts,
+                            struct bourse_error *error)
+{
+    struct offers offers = {.file = file};
+    bool good = find_devices(bourse, needs, &offers, error);
     if (good) {
         keep_fastest(&offers);
         good = choose(&offers, work, file, ret_parts, error);

@@ -28,7 +28,16 @@
 bool model_parts_choose(struct bourse *bourse, const char *needs, const char *folder,
                         struct job_file *file, struct parts *ret_parts, struct bourse_error *error);
 
-/* The same for work that the caller has counted. */
+/* Counts the work of a job that runs a model on arrays. Returns false for any other job, and when
+ * the work is not known: the model or the arrays cannot be read, or a shape is open. */
+bool model_parts_count(const struct job_file *file, const char *folder,
+                       struct parts_work *ret_work);
+/* Sets what a subtask is expected to take on the slowest device that fits the job. The expectation
+ * stays as it is when the job says one, or no device says its speed. Returns false with the error. */
+bool model_parts_expect(struct bourse *bourse, const struct parts_work *work, struct job_file *file,
+                        struct bourse_error *error);
+
+/* The same as model_parts_choose for work that the caller has counted. */
 bool model_parts_choose_for(struct bourse *bourse, const char *needs, const struct parts_work *work,
                             struct job_file *file, struct parts *ret_parts,
                             struct bourse_error *error);

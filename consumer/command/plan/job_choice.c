@@ -3,17 +3,22 @@
 #include "consumer/command/cell.h"
 #include "consumer/command/complain.h"
 #include "consumer/job/quote/quote_choice.h"
+#include "consumer/model/model_parts.h"
 
 #include "base/limit.h"
 #include "formats/requirement.h"
 
+#include <libgen.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct choosing {
     struct invocation *invocation;
     job_file_edit *edit;
     void *context;
-    int status; /* of a failure that was told; BOURSE_OK: none */
+    const char *folder; /* of the job file */
+    int status;         /* of a failure that was told; BOURSE_OK: none */
 };
 
 /* Says which needs were taken: "needs       2 of 3: kind = cpu; ...". */
@@ -38,6 +43,25 @@ static void say_choice(const struct invocation *invocation, const struct job_fil
     (void)fputc('\n', stderr);
 }
 
+/* Sets what a run of the job's model is expected to take, where its work is known. */
+static bool expect(struct choosing *choosing, struct job_file *file)
+{
+    struct invocation *invocation = choosing->invocation;
+    struct bourse_error error;
+    struct parts_work work;
+    if (!model_parts_count(file, choosing->folder, &work)) {
+        return true;
+    }
+    if (!command_connect(invocation, &choosing->status)) {
+        return false;
+    }
+    if (!model_parts_expect(invocation->bourse, &work, file, &error)) {
+        choosing->status = complain_with(invocation, &error);
+        return false;
+    }
+    return true;
+}
+
 static bool choose(void *context, struct job_file *file, struct problem *ret_problem)
 {
     struct choosing *choosing = context;
@@ -49,7 +73,7 @@ static bool choose(void *context, struct job_file *file, struct problem *ret_pro
         return false;
     }
     if (file->choice_count == 0) {
-        return true;
+        return expect(choosing, file);
     }
     if (!option_money(invocation, "budget", &budget_micro)) {
         choosing->status = BOURSE_USAGE;
@@ -58,7 +82,7 @@ static bool choose(void *context, struct job_file *file, struct problem *ret_pro
     if (limit_is_set(budget_micro)) {
         file->budget_micro = budget_micro;
     }
-    if (invocation->bourse == NULL && !command_connect(invocation, &choosing->status)) {
+    if (!command_connect(invocation, &choosing->status)) {
         return false;
     }
     if (!quote_choice_take(invocation->bourse, file, &is_had, &error)) {
@@ -66,15 +90,22 @@ static bool choose(void *context, struct job_file *file, struct problem *ret_pro
         return false;
     }
     say_choice(invocation, file, is_had);
-    return true;
+    return expect(choosing, file);
 }
 
 bool job_choice_load(struct invocation *invocation, const char *path, job_file_edit *edit,
                      void *context, struct bourse_job **ret_job, int *ret_status)
 {
-    struct choosing choosing = {invocation, edit, context, BOURSE_OK};
     struct bourse_error error;
-    if (job_build_load(path, choose, &choosing, ret_job, &error)) {
+    char *copy = strdup(path);
+    if (copy == NULL) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "out of memory");
+        return false;
+    }
+    struct choosing choosing = {invocation, edit, context, dirname(copy), BOURSE_OK};
+    const bool is_loaded = job_build_load(path, choose, &choosing, ret_job, &error);
+    free(copy);
+    if (is_loaded) {
         return true;
     }
     *ret_status =

@@ -122,7 +122,8 @@ static double least_of(const struct work *work, const struct plan_row *row)
                              OPERATION_OK);
             double bytes = (double)size.read_bytes + (double)size.written_bytes;
             double moving = bytes / profile->figures[FIGURE_BANDWIDTH].value;
-            double computing = (double)size.flops / fastest(profile);
+            /* A device of which no rate is known may still move bytes. */
+            double computing = size.flops > 0 ? (double)size.flops / fastest(profile) : 0;
             sum += (double)step->parts[i].times * (moving > computing ? moving : computing);
         }
     }

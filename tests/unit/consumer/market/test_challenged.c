@@ -54,6 +54,10 @@ START_TEST(a_device_without_a_claim_counts_nowhere)
     ck_assert_uint_eq(counts.ok + counts.failed + counts.lowered + counts.claimed, 0);
     const struct bourse_device real = device_of(&claim, "ok");
     ck_assert_int_eq(challenged_claim(&real), 1000);
+    const struct bourse_attribute both[] = {claim, {.name = "gemm_fp32_held", .number = 5000}};
+    struct bourse_device fast = device_of(both, "ok");
+    fast.attribute_count = 2;
+    ck_assert_int_eq(challenged_claim(&fast), 5000); /* the higher one is challenged */
 }
 END_TEST
 

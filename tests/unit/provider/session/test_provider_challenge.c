@@ -11,6 +11,7 @@ static void start_asking(struct play *play)
     static const uint8_t key[32] = {5};
     static const struct attribute attributes[] = {{.name = "kind", .is_text = true, .text = "cpu"},
                                                   {.name = "gemm_fp32", .number = 90000},
+                                                  {.name = "gemm_fp32_held", .number = 300000},
                                                   {.name = "fp32", .number = 90000000000},
                                                   {.name = "fp64", .number = 20000000000}};
     ck_assert_int_ge(sodium_init(), 0);
@@ -26,7 +27,7 @@ static void start_asking(struct play *play)
                                          .label = "lab",
                                          .slots = 4,
                                          .attributes = attributes,
-                                         .attribute_count = 4};
+                                         .attribute_count = 5};
     const struct agent_ask ask = {.device = device, .slots = 4, .price_micro = 100000};
     ck_assert_int_eq(agent_session_offer(play->session, play->now_ns, &offered, 1, &ask, 1),
                      AGENT_OK);
@@ -157,31 +158,73 @@ static int64_t number_of(const Bourse__V1__Device *of, const char *name)
     return -1;
 }
 
-START_TEST(a_refused_claim_is_lowered_to_what_was_shown)
+/* Refuses the ask for a claim of this figure that is above the limit, and returns what the agent
+ * advertises then. */
+static const Bourse__V1__Device *refuse(struct play *play, const char *field, int64_t claim,
+                                        int64_t limit)
 {
-    CLEANUP(play_end) struct play play;
-    start_asking(&play);
-    const struct id128 id = last_seen(&play, MESSAGE_ASK_PLACE)->id;
+    start_asking(play);
+    const struct id128 id = last_seen(play, MESSAGE_ASK_PLACE)->id;
     Bourse__V1__Reject body = BOURSE__V1__REJECT__INIT;
     body.code = REJECT_CHALLENGE;
     body.text = (char *)(uintptr_t) "no";
-    body.field = (char *)(uintptr_t) "gemm_fp32";
+    body.field = (char *)(uintptr_t)field;
     body.has_value = body.has_limit = true;
-    body.value = 90000;
-    body.limit = 9000;
-    forget_seen(&play);
-    say(&play, MESSAGE_REJECT, &id, &body.base);
-    const struct seen *seen = find_seen(&play, MESSAGE_ADVERTISE);
+    body.value = claim;
+    body.limit = limit;
+    forget_seen(play);
+    say(play, MESSAGE_REJECT, &id, &body.base);
+    const struct seen *seen = find_seen(play, MESSAGE_ADVERTISE);
     ck_assert_ptr_nonnull(seen);
     const Bourse__V1__Advertise *advertise = (const void *)seen->message;
     ck_assert_uint_eq(advertise->n_devices, 1);
-    ck_assert_int_eq(number_of(advertise->devices[0], "gemm_fp32"), 9000);
-    ck_assert_int_eq(number_of(advertise->devices[0], "fp32"), 9000000000);
-    ck_assert_int_eq(number_of(advertise->devices[0], "fp64"), 20000000000); /* another figure */
+    return advertise->devices[0];
+}
+
+START_TEST(a_refused_claim_is_lowered_to_what_was_shown)
+{
+    CLEANUP(play_end) struct play play;
+    const Bourse__V1__Device *offered = refuse(&play, "gemm_fp32", 90000, 9000);
+    ck_assert_int_eq(number_of(offered, "gemm_fp32"), 9000);
+    ck_assert_int_eq(number_of(offered, "gemm_fp32_held"), 9000);
+    ck_assert_int_eq(number_of(offered, "fp32"), 9000000000);
+    ck_assert_int_eq(number_of(offered, "fp64"), 20000000000); /* another figure */
+}
+END_TEST
+
+START_TEST(a_refused_claim_without_copies_leaves_a_lower_one_with_them)
+{
+    CLEANUP(play_end) struct play play;
+    const Bourse__V1__Device *offered = refuse(&play, "gemm_fp32_held", 300000, 120000);
+    ck_assert_int_eq(number_of(offered, "gemm_fp32_held"), 120000);
+    ck_assert_int_eq(number_of(offered, "gemm_fp32"), 90000);
+    ck_assert_int_eq(number_of(offered, "fp32"), 90000000000);
+}
+END_TEST
+
+START_TEST(the_figures_of_a_chain_reach_the_shell)
+{
+    CLEANUP(play_end) struct play play;
+    struct agent_challenge asked;
+    start(&play);
+    const struct id128 id = find_seen(&play, MESSAGE_CHALLENGE_READY)->id;
+    Bourse__V1__Challenge body = BOURSE__V1__CHALLENGE__INIT;
+    body.device = view(device.bytes, sizeof device.bytes);
+    body.seed = view(seed.bytes, sizeof seed.bytes);
+    body.side = 1024;
+    body.rounds = 2;
+    body.has_rows = body.has_steps = true;
+    body.rows = 65536;
+    body.steps = 12;
+    say(&play, MESSAGE_CHALLENGE, &id, &body.base);
+    ck_assert_uint_eq(challenges(&play, &asked), 1);
+    ck_assert(asked.side == 1024 && asked.rounds == 2 && asked.rows == 65536 && asked.steps == 12);
 }
 END_TEST
 
 SUITE("provider_challenge", NULL, NULL, TEST(an_answer_says_that_the_agent_is_ready_again),
       TEST(what_cannot_be_computed_is_said), TEST(a_new_connection_is_ready_once_what_runs_is_done),
       TEST(an_older_broker_is_not_asked_again), TEST(a_busy_broker_is_asked_later),
-      TEST(a_refused_claim_is_lowered_to_what_was_shown))
+      TEST(a_refused_claim_is_lowered_to_what_was_shown),
+      TEST(a_refused_claim_without_copies_leaves_a_lower_one_with_them),
+      TEST(the_figures_of_a_chain_reach_the_shell))

@@ -238,6 +238,10 @@ static void print_offer(FILE *out, const struct setup *setup, const struct offer
     fprintf(out, "Would be offered\n");
     fprintf(out, "  %-12s %s\n", "name", offer->device.label);
     fprintf(out, "  %-12s %u\n", "slots", offer->device.slots);
+    if (offer->cpu_percent < 100) {
+        fprintf(out, "  %-12s %u%% of each core; measured figures are this share of a core's\n",
+                "cpu", offer->cpu_percent);
+    }
     fprintf(out, "  %-12s %s credits per slot-hour%s\n", "price", money,
             offer->ask.price_micro == 0 ? " (a donation)" : "");
     print_conditions(out, &offer->ask.conditions);
@@ -468,13 +472,13 @@ static json_t *offer_json(const struct offer *offer)
     for (size_t i = 0; i < offer->device.attribute_count; i++) {
         (void)json_array_append_new(attributes, attribute_json(offer, &offer->attributes[i]));
     }
-    json_t *made =
-        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "device", device, "label",
-                  offer->device.label, "instrument", offer->device.instrument, "slots",
-                  (json_int_t)offer->device.slots, "price_micro",
-                  (json_int_t)offer->ask.price_micro, "memory_bytes",
-                  (json_int_t)offer->memory_bytes, "disk_bytes", (json_int_t)offer->disk_bytes,
-                  "processes", (json_int_t)offer->processes, "attributes", attributes);
+    json_t *made = json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "device", device, "label",
+        offer->device.label, "instrument", offer->device.instrument, "slots",
+        (json_int_t)offer->device.slots, "price_micro", (json_int_t)offer->ask.price_micro,
+        "memory_bytes", (json_int_t)offer->memory_bytes, "disk_bytes",
+        (json_int_t)offer->disk_bytes, "processes", (json_int_t)offer->processes, "cpu_percent",
+        (json_int_t)offer->cpu_percent, "attributes", attributes);
     (void)report_conditions(&offer->ask.conditions, made); /* NULL when memory is short */
     return made;
 }

@@ -1,6 +1,8 @@
 /* Every config of docs/provider.md and of the manual page is one that the agent reads, and both
  * pages name the keys that the config may have. */
 #include "provider/config.h"
+#include "provider/idle/gpu_watch.h"
+#include "provider/idle/idle_watch.h"
 
 #include "tests/support/page.h"
 #include "tests/support/suite.h"
@@ -162,6 +164,39 @@ START_TEST(the_page_has_the_keys_of_the_config)
 }
 END_TEST
 
+/* Returns the milliseconds of the first time in the row, as in "0.4 s". */
+static double delay_ms(const char *page, const char *row)
+{
+    const char *line = strstr(page, row);
+    ck_assert_msg(line != NULL, "no row \"%s\"", row);
+    char *end;
+    const double seconds = strtod(line + strlen(row), &end);
+    ck_assert_msg(strncmp(end, " s", 2) == 0, "no time in the row \"%s\"", row);
+    return seconds * 1000;
+}
+
+START_TEST(the_page_has_the_delay_of_each_sensor)
+{
+    char *page = page_read("docs/provider.md");
+    const struct {
+        const char *row;
+        int64_t delay_ns;
+    } delays[] = {
+        {"\n| a key, the mouse, a terminal | ", IDLE_LOOK_NS},
+        {"\n| a person who logs in | ", IDLE_LOOK_NS},
+        {"\n| a listed program | ", IDLE_PROCESSES_NS},
+        {"\n| the load of other programs | ", IDLE_PROCESSES_NS},
+        {"\n| the battery, heat, power | ", IDLE_POWER_NS},
+        {"\n| others on a GPU (`gpu:`) | ", GPU_WATCH_LOOK_NS},
+    };
+    for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++) {
+        ck_assert_msg(delay_ms(page, delays[i].row) == (double)(delays[i].delay_ns / 1000000), "%s",
+                      delays[i].row);
+    }
+    free(page);
+}
+END_TEST
+
 /* Adds the words of each line with .Cm, until a line ends the sentence. */
 static void read_sentence(const char *line, struct names *names)
 {
@@ -202,4 +237,4 @@ END_TEST
 
 SUITE("provider pages", NULL, NULL, TEST(the_configs_of_the_page_are_read),
       TEST(the_config_of_the_manual_page_is_read), TEST(the_page_has_the_keys_of_the_config),
-      TEST(the_manual_page_has_the_keys_of_the_config))
+      TEST(the_page_has_the_delay_of_each_sensor), TEST(the_manual_page_has_the_keys_of_the_config))

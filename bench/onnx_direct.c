@@ -175,7 +175,7 @@ static bool open_all(struct running *running, const char *library, const char *f
         .bytes = bytes[0], .size = sizes[0], .folder = folder, .threads = 1};
     if (!onnx_array_describe(ONNX_FLOAT, 4, dims, &running->input, problem) ||
         running->input.size + 128 > sizes[1] ||
-        !onnx_engines_open(library, &running->engine, problem)) {
+        !onnx_engines_open(library, NULL, &running->engine, problem)) {
         return false;
     }
     running->input.bytes = bytes[1] + 128; /* lives as long as the process */

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "none") == 0) {
         own_engine_make(&engine);
     } else {
-        need(onnx_engines_open(argv[1], &engine, &problem), &problem);
+        need(onnx_engines_open(argv[1], NULL, &engine, &problem), &problem);
     }
     struct onnx_file model = map(argv[2], "decoder.onnx");
     struct onnx_file file = map(argv[2], "tokenizer.json");

@@ -104,9 +104,8 @@ static uint32_t newest_rules(const struct status_page *page)
     return newest; /* a record that is not readable has 0 */
 }
 
-static bool knows_rules(const struct status_page *page, size_t i, uint32_t rules)
+static bool knows_rules(const struct etcd_member *member, uint32_t rules)
 {
-    const struct etcd_member *member = &page->brokers->brokers[i].member;
     return member->rules_first <= rules && rules <= member->rules_last;
 }
 
@@ -211,7 +210,8 @@ static void write_journal(FILE *out, const struct status_page *page)
                   page->own->last, own_lag(page), own_stale_ms(page));
 }
 
-/* The next rules come once every broker knows them, so the line names those that do not. */
+/* The next rules come once every broker knows them, so the line names those that do not. A record
+ * that is not readable has no rank. */
 static void write_rules(FILE *out, const struct status_page *page)
 {
     const uint32_t rules = rules_of(page);
@@ -223,8 +223,12 @@ static void write_rules(FILE *out, const struct status_page *page)
     if (rules < newest_rules(page)) {
         (void)fprintf(out, ", %" PRIu32, rules + 1);
         for (size_t i = 0; i < page->brokers->count; i++) {
-            if (!knows_rules(page, i, rules + 1)) {
-                (void)fprintf(out, "%s%u", separator, page->brokers->brokers[i].member.rank);
+            const struct etcd_member *member = &page->brokers->brokers[i].member;
+            if (!page->brokers->brokers[i].is_readable) {
+                (void)fprintf(out, "%s%s", separator, member->id);
+                separator = ", ";
+            } else if (!knows_rules(member, rules + 1)) {
+                (void)fprintf(out, "%s%u", separator, member->rank);
                 separator = ", ";
             }
         }

@@ -44,7 +44,7 @@ mkdir -m 700 owner
 owner=$("$bourse" key 2>key.log) || fail "key: $(cat key.log)"
 
 # ---- a broker alone: killed under the old rules, it goes on from there, and takes the new ones
-folder[s]=$work/single program[s]=broker-before
+folder[s]=$work/single program[s]='broker-before'
 mkdir -m 700 "${folder[s]}"
 genesis >"${folder[s]}/broker.yaml"
 start s
@@ -54,7 +54,7 @@ mint
 before=$(rules_of "${folder[s]}")
 kill -9 "${pid[s]}"
 ended "${pid[s]}" 60 || fail "the single broker does not end"
-program[s]=bourse-broker
+program[s]='bourse-broker'
 from=$(lines s)
 start s
 until_true 60 ready s || fail "the new program does not go on from an old one's journal"
@@ -63,7 +63,7 @@ mint
 stop s
 [ "$(rules_of "${folder[s]}")" -eq $((before + 1)) ] || fail "the audit finds rules $(field rules audit.json)"
 "$bin/bourse-broker" replay --verify "${folder[s]}" >replay.log 2>&1 || fail "a replay over the change: $(cat replay.log)"
-program[s]=broker-before
+program[s]='broker-before'
 start s
 says_end s "RULES: the market is under rules $((before + 1)), and this bourse-broker, release .*knows rules $((before - 1)) to $before: start a newer"
 
@@ -72,7 +72,7 @@ etcd_begin
 for name in a b c; do
     port[$name]=$(free_port)
     while [ "$(printf '%s\n' "${port[@]}" | sort | uniq -d)" != "" ]; do port[$name]=$(free_port); done
-    folder[$name]=$work/$name program[$name]=broker-before
+    folder[$name]=$work/$name program[$name]='broker-before'
 done
 config() { # BROKER RANK
     local name
@@ -97,7 +97,7 @@ goes_on() { # WHEN: three more subtasks are accepted
 upgrade() { # BROKER: it follows, with the new program
     local from
     stop "$1"
-    program[$1]=bourse-broker
+    program[$1]='bourse-broker'
     from=$(lines "$1")
     start "$1"
     until_true 60 says "$1" "$from" "follows " || fail "broker $1 does not follow with the new program"
@@ -156,11 +156,11 @@ until_true 60 agree || fail "the states differ: $(cat status.log)"
 
 # ---- the old program comes back, and is refused by name; the new one follows again
 stop c
-program[c]=broker-before
+program[c]='broker-before'
 mint
 start c
 says_end c "RULES: .*under rules $((before + 1)), .*start a newer release"
-program[c]=bourse-broker
+program[c]='bourse-broker'
 from=$(lines c)
 start c
 until_true 60 says c "$from" "follows " || fail "broker c does not follow after it was refused"

@@ -126,6 +126,10 @@ START_TEST(the_rules_in_force_and_what_the_next_ones_wait_for_are_shown)
     list.brokers[1].member.rules_last = 23;
     shows(status_page_text, "rules     22 in force, 23 when these brokers know them: 0, 2\n");
     list.brokers[0].member.rules_last = list.brokers[2].member.rules_last = 23;
+    list.brokers[2].is_readable = false;
+    shows(status_page_text, "rules     22 in force, 23 when these brokers know them: "
+                            "00000000000000cc\n");
+    list.brokers[2].is_readable = true;
     shows(status_page_text, "rules     22 in force, 23 within seconds\n");
     list.brokers[0].member.rules = 23;
     shows(status_page_text, "rules     23 in force\n");

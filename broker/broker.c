@@ -97,7 +97,7 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
         problem_set(ret_problem, "out of memory");
         return false;
     }
-    if (!trade_history_load(broker->database, broker->exchange, ret_problem)) {
+    if (!broker->has_feed && !trade_history_load(broker->database, broker->exchange, ret_problem)) {
         return false;
     }
     struct blob_store_config config = {.folder = broker->blobs_folder,

@@ -6,12 +6,13 @@
 #include "broker/broker_internal.h"
 
 #include "base/checked.h"
+#include "broker/answer/trade_history.h"
 #include "broker/cluster/membership.h"
 #include "broker/cluster/transfer.h"
 #include "broker/copies/copy_follower.h"
 #include "broker/copies/copy_peers.h"
 #include "broker/fatal.h"
-#include "broker/gateway/standby.h"
+#include "broker/standby.h"
 #include "broker/storage/etcd/replicated.h"
 #include "broker/storage/etcd/succession.h"
 #include "runtime/clock.h"
@@ -45,6 +46,7 @@ struct vigil {
     struct succession succession;
     struct journal_leader leader;
     uint64_t next_mark; /* command */
+    int64_t news_ns;    /* monotonic: the newest entry came; 0: none yet */
     int64_t alive_ns;   /* the supervisor heard of this broker */
 };
 
@@ -53,8 +55,14 @@ struct vigil {
 static void tell(struct vigil *vigil)
 {
     const int64_t now_ns = clock_monotonic_ns();
-    standby_say(vigil->standby, vigil->leader.address,
-                exchange_log_time_ns(vigil->broker->exchange) / NS_PER_MS);
+    struct following_note *following = standby_following(vigil->standby);
+    const struct broker *broker = vigil->broker;
+    const int64_t at_end_ns = atomic_load(&broker->store.replica.at_end_ns);
+    following_note_leader(following, vigil->leader.address);
+    following_note_state(following, exchange_index(broker->exchange),
+                         exchange_log_time_ns(broker->exchange));
+    /* Etcd may answer from a member that is behind: only what came shows that a leader goes on. */
+    following_note_fresh(following, at_end_ns < vigil->news_ns ? at_end_ns : vigil->news_ns);
     if (notify_alive_every_ns() > 0 && now_ns - vigil->alive_ns >= ALIVE_MS * NS_PER_MS) {
         vigil->alive_ns = now_ns;
         notify_alive();
@@ -106,10 +114,13 @@ static void request_snapshot(struct vigil *vigil)
     if (request == NULL) {
         return; /* the next mark makes the next request */
     }
+    pthread_mutex_lock(standby_state(vigil->standby)); /* the hash counts as a read */
+    const struct hash32 state = exchange_state_hash(broker->exchange);
+    pthread_mutex_unlock(standby_state(vigil->standby));
     request->mark = (struct snapshot_mark){.command = last->next_command - 1,
                                            .entry = last->index,
                                            .chain = last->chain,
-                                           .state = exchange_state_hash(broker->exchange)};
+                                           .state = state};
     if (!queue_try_push(broker->snapshot_requests, &request->link)) {
         free(request);
     }
@@ -220,6 +231,7 @@ static bool take_turn(struct vigil *vigil, bool *ret_leads, struct problem *ret_
 {
     switch (replicated_follow(vigil->replicated, TURN_MS, ret_problem)) {
     case REPLICATED_NEWS:
+        vigil->news_ns = clock_monotonic_ns();
         succession_entry(&vigil->succession, replicated_is_starting(vigil->replicated),
                          clock_monotonic_ns());
         request_snapshot(vigil);
@@ -255,15 +267,31 @@ static bool start_copies(struct vigil *vigil, struct problem *ret_problem)
     return vigil->copies != NULL;
 }
 
+/* Members may follow the market here, too. */
+static bool open_feed(struct broker *broker, struct problem *ret_problem)
+{
+    broker->has_feed =
+        broker->has_feed || trade_history_load(broker->database, broker->exchange, ret_problem);
+    return broker->has_feed;
+}
+
+static void tell_effects(void *context, const struct exchange_effects *effects)
+{
+    standby_applied(context, effects);
+}
+
 static bool watch(struct vigil *vigil, struct problem *ret_problem)
 {
     struct broker *broker = vigil->broker;
     bool leads = false;
     bool good = true;
-    if (!start_copies(vigil, ret_problem)) {
+    if (!start_copies(vigil, ret_problem) || !open_feed(broker, ret_problem)) {
         return false;
     }
-    vigil->standby = standby_start(broker->control);
+    vigil->standby = standby_start(broker);
+    const struct replicated_readers readers = {
+        .state = standby_state(vigil->standby), .applied = tell_effects, .context = vigil->standby};
+    replicated_share(vigil->replicated, &readers);
     vigil->succession =
         succession_start(broker->config.cluster_rank, vigil->leader.epoch, clock_monotonic_ns());
     succession_entry(&vigil->succession, replicated_is_starting(vigil->replicated),
@@ -277,6 +305,7 @@ static bool watch(struct vigil *vigil, struct problem *ret_problem)
         good = take_turn(vigil, &leads, ret_problem);
         broker->has_ended = !leads && is_ended(broker);
     }
+    replicated_share(vigil->replicated, NULL);
     copy_follower_stop(&vigil->copies); /* the store is the leader's from now on */
     standby_stop(&vigil->standby);
     return good && !broker->has_ended;

@@ -40,6 +40,7 @@ struct broker {
     /* The epoch under which this process led until it handed over; 0: it did not. */
     uint64_t handed_over_epoch;
     bool is_announced; /* market.yaml is there */
+    bool has_feed;     /* the exchange has its feed since this broker followed */
     struct storage store;
     struct membership *membership; /* NULL: the journal is on this disk alone */
     struct exchange *exchange;

@@ -40,6 +40,12 @@ void dialogue_destroy(struct dialogue **self)
     }
 }
 
+void dialogue_read_anywhere(struct dialogue *dialogue, uint64_t least_index)
+{
+    dialogue->reads_anywhere = true;
+    dialogue->least_index = least_index;
+}
+
 /* The id is not secret: it tells this Hello's Welcome from one of an earlier connection. */
 static struct id128 make_hello_id(struct dialogue *dialogue)
 {
@@ -91,6 +97,16 @@ void dialogue_unreachable(struct dialogue *dialogue, struct dialogue_event *ret_
     }
 }
 
+void dialogue_require_leader(struct dialogue *dialogue, struct dialogue_event *ret_event)
+{
+    *ret_event = (struct dialogue_event){.type = DIALOGUE_NOTHING};
+    dialogue->reads_anywhere = false;
+    if (dialogue->state == STATE_READY && dialogue->state_told.follows) {
+        dialogue->session = 0; /* what it has not answered, the leader answers */
+        dialogue_lost(dialogue, CONTACT_FOLLOWS, "the broker follows another one", ret_event);
+    }
+}
+
 bool dialogue_ready(const struct dialogue *dialogue)
 {
     return dialogue->state == STATE_READY;
@@ -104,6 +120,25 @@ bool dialogue_catching_up(const struct dialogue *dialogue)
 const Bourse__V1__Welcome *dialogue_welcome(const struct dialogue *dialogue)
 {
     return (const Bourse__V1__Welcome *)(const void *)dialogue->welcome;
+}
+
+struct dialogue_state dialogue_state(const struct dialogue *dialogue)
+{
+    struct dialogue_state state = dialogue->state_told;
+    state.newest = dialogue->least_index;
+    if (!state.follows) { /* a leader's answers have every command that it accepted */
+        state.index = state.newest;
+    }
+    return state;
+}
+
+/* Whoever was shown a state is not shown an older one. */
+void dialogue_note_state(struct dialogue *dialogue, const struct dialogue_state *state)
+{
+    dialogue->state_told = *state;
+    if (state->index > dialogue->least_index) {
+        dialogue->least_index = state->index;
+    }
 }
 
 int64_t dialogue_log_time_ms(const struct dialogue *dialogue, int64_t now_ns)
@@ -241,6 +276,9 @@ static bool give_hello(struct dialogue *dialogue)
     hello.resume_session = dialogue->resume_session;
     hello.resume_sequence = dialogue->resume_sequence;
     hello.has_waits = hello.waits = 1;
+    hello.has_reads = hello.reads = dialogue->reads_anywhere;
+    hello.has_least_index = dialogue->reads_anywhere && dialogue->least_index > 0;
+    hello.least_index = dialogue->least_index;
     return give_own(dialogue, MESSAGE_HELLO, &dialogue->hello_id, &hello.base);
 }
 

@@ -88,8 +88,24 @@ struct dialogue_event {
     char address[LIMIT_ENDPOINT_BYTES + 1];
 };
 
+/* The state of the market that the last answer was made from. */
+struct dialogue_state {
+    bool follows;     /* the broker follows another one, which may have a later state */
+    uint64_t index;   /* the state has this command at least ... */
+    int64_t log_ns;   /* ... of this log time; of a leader: when the session began */
+    int64_t stale_ms; /* the state may be so old; 0: the broker knew of nothing newer */
+    uint64_t newest;  /* the newest command that the dialogue was told of */
+};
+
 struct dialogue *dialogue_create(const struct dialogue_config *config);
 void dialogue_destroy(struct dialogue **self);
+/* Lets a broker that follows answer reads, before the first connection. Its state has command
+ * `least_index` at least, and each command that the dialogue was told of; 0: any state will do. */
+void dialogue_read_anywhere(struct dialogue *dialogue, uint64_t least_index);
+
+/* Lets only the broker that leads answer from now on. The event is LOST when the session is with
+ * another one, else NOTHING. */
+void dialogue_require_leader(struct dialogue *dialogue, struct dialogue_event *ret_event);
 
 /* Starts the dialogue on a (new) connection. `dice` is 64 random bits for jitter. */
 void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice);
@@ -105,6 +121,9 @@ bool dialogue_ready(const struct dialogue *dialogue);
 bool dialogue_catching_up(const struct dialogue *dialogue);
 /* Returns the last Welcome, or NULL. */
 const Bourse__V1__Welcome *dialogue_welcome(const struct dialogue *dialogue);
+/* Returns the state of the last answer, or of the Welcome. Both may be of an earlier connection. A
+ * leader's state has every command that the dialogue was told of. */
+struct dialogue_state dialogue_state(const struct dialogue *dialogue);
 /* Returns an estimate of the broker's log time in ms: the time in its last message, plus the time
  * since. */
 int64_t dialogue_log_time_ms(const struct dialogue *dialogue, int64_t now_ns);

@@ -126,6 +126,12 @@ static void on_welcome(struct dialogue *dialogue, int64_t now_ns, const struct e
         return;
     }
     contacts_stands(&dialogue->contacts, dialogue_welcome(dialogue)->blob_endpoint);
+    welcome = dialogue_welcome(dialogue);
+    dialogue_note_state(dialogue, &(struct dialogue_state){
+                                      .follows = welcome->has_follows && welcome->follows,
+                                      .index = welcome->log_index,
+                                      .log_ns = welcome->has_as_of_ns ? welcome->as_of_ns : 0,
+                                      .stale_ms = welcome->has_stale_ms ? welcome->stale_ms : 0});
     dialogue->state = STATE_READY;
     ret_event->type = DIALOGUE_READY;
     ret_event->welcome = dialogue_welcome(dialogue);
@@ -213,12 +219,30 @@ static void on_answer(struct dialogue *dialogue, struct request *request,
         ret_event->type = DIALOGUE_ACCEPTED;
         contacts_leads(&dialogue->contacts);
         ret_event->index = ((const Bourse__V1__Accepted *)(const void *)*body)->index;
+        if (ret_event->index > dialogue->least_index) {
+            dialogue->least_index = ret_event->index;
+        }
     } else {
         ret_event->type = DIALOGUE_REPLY;
         ret_event->body = *body;
         *body = NULL;
     }
     requests_drop(&dialogue->requests, request);
+}
+
+static void on_heartbeat(struct dialogue *dialogue, const Bourse__V1__Heartbeat *heartbeat)
+{
+    if (heartbeat->has_spread_ms) {
+        dialogue->spread_ns = (int64_t)heartbeat->spread_ms * NS_PER_MS;
+    }
+    if (heartbeat->has_state_index) {
+        dialogue_note_state(dialogue,
+                            &(struct dialogue_state){
+                                .follows = dialogue->state_told.follows,
+                                .index = heartbeat->state_index,
+                                .log_ns = heartbeat->has_state_ns ? heartbeat->state_ns : 0,
+                                .stale_ms = heartbeat->has_stale_ms ? heartbeat->stale_ms : 0});
+    }
 }
 
 static void on_message(struct dialogue *dialogue, const struct envelope *envelope,
@@ -233,10 +257,7 @@ static void on_message(struct dialogue *dialogue, const struct envelope *envelop
     } else if (type == MESSAGE_GOODBYE) {
         dialogue_lost(dialogue, CONTACT_ENDED, "the broker said goodbye", ret_event);
     } else if (type == MESSAGE_HEARTBEAT) {
-        const Bourse__V1__Heartbeat *heartbeat = (const void *)*body;
-        if (heartbeat->has_spread_ms) {
-            dialogue->spread_ns = (int64_t)heartbeat->spread_ms * NS_PER_MS;
-        }
+        on_heartbeat(dialogue, (const void *)*body);
     } else {
         on_answer(dialogue, requests_find(&dialogue->requests, &envelope->id), envelope, body,
                   ret_event);

@@ -38,8 +38,11 @@ struct dialogue {
 
     ProtobufCMessage *welcome; /* the latest, decoded */
     struct id128 cluster;      /* of the latest Welcome */
-    int64_t log_time_ms;       /* the broker's latest log time ... */
-    int64_t log_heard_ns;      /* ... received at this local moment */
+    struct dialogue_state state_told;
+    bool reads_anywhere;
+    uint64_t least_index; /* of the states of later answers */
+    int64_t log_time_ms;  /* the broker's latest log time ... */
+    int64_t log_heard_ns; /* ... received at this local moment */
     int64_t heartbeat_ns;
     /* The broker asks its clients to spread their return over this time. */
     int64_t spread_ns;
@@ -60,6 +63,8 @@ struct dialogue {
     bool give_again;
 };
 
+/* Notes a state that the broker told of. */
+void dialogue_note_state(struct dialogue *dialogue, const struct dialogue_state *state);
 /* Ends a connection that a new one may replace at once. `text` is for a person. */
 void dialogue_lost(struct dialogue *dialogue, enum contact_end end, const char *text,
                    struct dialogue_event *ret_event);

@@ -506,6 +506,8 @@ static void serve(struct reader_thread *reader, struct request *request)
     if (outgoing == NULL) {
         fatal("out of memory");
     }
+    outgoing->index = request->state_index;
+    outgoing->log_time_ns = request->state_ns;
     charge(reader, request, outgoing);
     wait_for_head(reader);
     if (!queue_push(reader->config.releases, &outgoing->link)) {

@@ -545,6 +545,14 @@ bool replies_are_the_keepers(enum message_type type)
     return type == MESSAGE_STORAGE_REQUEST || type == MESSAGE_FORGET_REQUEST;
 }
 
+bool replies_are_the_leaders(enum message_type type)
+{
+    return type == MESSAGE_OUTPUT_POST || type == MESSAGE_OUTPUT_REQUEST ||
+           type == MESSAGE_FIGURES_POST || type == MESSAGE_CHALLENGE_READY ||
+           type == MESSAGE_TERMINAL_SEND || type == MESSAGE_TERMINAL_RECEIVE ||
+           replies_are_the_keepers(type);
+}
+
 struct outgoing *replies_refuse_read(const struct exchange *exchange, const struct request *request)
 {
     ProtobufCBinaryData job;

@@ -31,6 +31,9 @@ struct outgoing *replies_to_read(const struct exchange *exchange,
 bool replies_are_the_readers(enum message_type type);
 /* Returns true for requests that the keeper of blobs answers. */
 bool replies_are_the_keepers(enum message_type type);
+/* Returns true for requests that only the broker that leads answers: those that change something,
+ * and live streams of what agents say. */
+bool replies_are_the_leaders(enum message_type type);
 struct outgoing *replies_refuse_read(const struct exchange *exchange,
                                      const struct request *request);
 

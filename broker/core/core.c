@@ -372,7 +372,7 @@ static void take_request(struct core *core, struct request *request)
         output_relay_forget(core->relay, request->session);
         terminal_relay_forget(core->terminals, request->session);
         challenges_forget(core->challenges, request->session);
-        core_forget_waiting(core, request->session, false);
+        waiting_reads_forget(&core->waiting, core->config.budget, request->session, false);
         break;
     }
     request_destroy(&request);
@@ -441,8 +441,8 @@ static int64_t idle_ns(struct core *core, int64_t now_ns)
     if (core->is_away) {
         wait = AWAY_INTERVAL_NS;
     }
-    if (core->waiting != NULL) {
-        wait = least(wait, core->waiting_due_ns > now_ns ? core->waiting_due_ns - now_ns : 0);
+    if (core->waiting.first != NULL) {
+        wait = least(wait, core->waiting.due_ns > now_ns ? core->waiting.due_ns - now_ns : 0);
     }
     return wait;
 }
@@ -463,7 +463,7 @@ static void tick_when_due(struct core *core)
     if (!core->is_away) {
         core_add_news(core, now_ns);
     }
-    if (core->waiting != NULL && core->waiting_due_ns <= now_ns) {
+    if (core->waiting.first != NULL && core->waiting.due_ns <= now_ns) {
         core_answer_waiting(core);
     }
 }
@@ -525,7 +525,7 @@ struct core *core_start(const struct core_config *config)
         core->config.group_bytes = GROUP_BYTES;
     }
     core->events_due_ns = INT64_MAX;
-    core->last_waiting = &core->waiting;
+    waiting_reads_init(&core->waiting);
     core->keep_ns = clock_monotonic_ns() + keep_interval_ns(core);
     core->next_mark = exchange_index(config->exchange) + config->mark_every;
     core->watches = watches_create();
@@ -555,7 +555,8 @@ void core_stop(struct core **self)
         log_info("commands %" PRIu64 ", dispatched %" PRIu64 " subtasks, looked at edges %" PRIu64
                  " times",
                  exchange_index(core->config.exchange), totals.dispatches, totals.edges);
-        core_forget_waiting(core, 0, true); /* unanswered, so nothing was promised */
+        waiting_reads_forget(&core->waiting, core->config.budget, 0,
+                             true); /* unanswered, so nothing was promised */
         watches_destroy(&core->watches);
         follow_destroy(&core->follow);
         output_relay_destroy(&core->relay);

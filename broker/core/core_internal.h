@@ -16,6 +16,7 @@
 #include "broker/core/outage/unanswered.h"
 #include "broker/core/outgoing.h"
 #include "broker/core/request.h"
+#include "broker/gateway/waiting_reads.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -40,9 +41,7 @@ struct core {
     int64_t keep_ns;            /* monotonic: a tick by then, unless a command carries log time */
     int64_t state_ns;           /* monotonic: the next tick with the state hash */
     uint64_t next_mark;
-    struct queue_link *waiting;       /* reads whose senders must earn more first, oldest first */
-    struct queue_link **last_waiting; /* where the next one goes */
-    int64_t waiting_due_ns;           /* monotonic: when waiting reads are looked at again */
+    struct waiting_reads waiting;
     bool is_away;                     /* the journal takes no entry */
     struct queue_link *put_off;       /* presence that waits for the journal, oldest first */
     struct queue_link **last_put_off; /* where the next one goes */
@@ -101,7 +100,5 @@ void core_add_news(struct core *core, int64_t now_ns);
 void core_answer(struct core *core, struct request *request);
 /* Answers waiting reads whose senders have earned the steps of a read. */
 void core_answer_waiting(struct core *core);
-/* Drops the waiting reads of an ended session, or with `all` every waiting read. */
-void core_forget_waiting(struct core *core, uint64_t session, bool all);
 
 #endif

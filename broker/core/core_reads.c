@@ -12,9 +12,6 @@
 #include "broker/core/request.h"
 #include "runtime/clock.h"
 
-/* Interval between looks at the waiting reads. */
-#define WAITING_INTERVAL_NS (5 * NS_PER_MS)
-
 static void watch(struct core *core, const struct request *request)
 {
     const Bourse__V1__JobsRequest *body = (const void *)request->translation.body;
@@ -195,77 +192,26 @@ static void answer_now(struct core *core, struct request *request)
     request_destroy(&request);
 }
 
-static void refuse_for_budget(struct core *core, struct request *request,
-                              const struct budget_refusal *refusal)
-{
-    if (refusal->is_told) {
-        core_make_room(core, 1);
-        core_add_reply(core, outgoing_refuse(request, REJECT_RATE, refusal->field, refusal->value,
-                                             refusal->limit));
-    } else if (core->config.refusals != NULL && request->account != EXCHANGE_NO_ACCOUNT) {
-        refusals_note(core->config.refusals, request->account, REJECT_RATE,
-                      (enum message_type)request->envelope.type);
-    }
-    request_destroy(&request);
-}
-
 void core_answer(struct core *core, struct request *request)
 {
-    struct budget_refusal refusal;
-    enum budget_answer allowed = BUDGET_NOW;
-    if (core->config.budget != NULL) {
-        const struct budget_asker asker = asker_of(request);
-        allowed = budget_allows(core->config.budget, &asker, clock_monotonic_ns(), &refusal);
-    }
-    switch (allowed) {
-    case BUDGET_NOW:
+    struct outgoing *refusal;
+    if (waiting_reads_admit(&core->waiting, core->config.budget, core->config.refusals, request,
+                            &refusal)) {
         answer_now(core, request);
-        return;
-    case BUDGET_LATER:
-        request->link.next = NULL;
-        *core->last_waiting = &request->link;
-        core->last_waiting = &request->link.next;
-        return;
-    case BUDGET_REFUSED:
-        refuse_for_budget(core, request, &refusal);
-        return;
+    } else if (refusal != NULL) {
+        core_make_room(core, 1);
+        core_add_reply(core, refusal);
     }
+}
+
+static void answer_waiting(void *context, struct request *request)
+{
+    answer_now(context, request);
 }
 
 void core_answer_waiting(struct core *core)
 {
-    struct queue_link **at = &core->waiting;
-    core->waiting_due_ns = clock_monotonic_ns() + WAITING_INTERVAL_NS;
-    while (*at != NULL) {
-        struct queue_link *link = *at;
-        struct request *request = QUEUE_ELEMENT(link, struct request, link);
-        const struct budget_asker asker = asker_of(request);
-        if (!budget_resumes(core->config.budget, &asker, clock_monotonic_ns())) {
-            at = &link->next;
-            continue;
-        }
-        *at = link->next;
-        answer_now(core, request);
-    }
-    core->last_waiting = at;
-}
-
-void core_forget_waiting(struct core *core, uint64_t session, bool all)
-{
-    struct queue_link **at = &core->waiting;
-    while (*at != NULL) {
-        struct queue_link *link = *at;
-        struct request *request = QUEUE_ELEMENT(link, struct request, link);
-        if (!all && request->session != session) {
-            at = &link->next;
-            continue;
-        }
-        const struct budget_asker asker = asker_of(request);
-        budget_forgets(core->config.budget, &asker);
-        *at = link->next;
-        request_destroy(&request);
-    }
-    core->last_waiting = at;
+    waiting_reads_look(&core->waiting, core->config.budget, answer_waiting, core);
 }
 
 /* ---------------------------------------------------------------- what comes unasked */

@@ -49,8 +49,8 @@ struct outgoing {
     struct id128 id;
     uint8_t *body; /* owned; may be NULL when length is 0 */
     size_t length;
-    uint64_t index;
-    int64_t log_time_ns;
+    uint64_t index;      /* of a REPLY, too: the state that it is made from, and the log time; */
+    int64_t log_time_ns; /* both are 0 where the broker leads */
     struct directory_account opened; /* `body` owns its frozen_why */
     uint64_t lease;
     struct id128 job;

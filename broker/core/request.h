@@ -35,8 +35,11 @@ struct request {
     uint32_t roles;
     struct key32 key;       /* the account's Ed25519 key; no meaning while anonymous */
     struct key32 transport; /* the connection's X25519 key */
-    int64_t arrived_ns;     /* monotonic: when the gateway read the message */
-    uint8_t *message;       /* owned; the envelope borrows from it */
+    /* The answer of a broker that follows has this command at least, whose log time this is. */
+    uint64_t state_index;
+    int64_t state_ns;
+    int64_t arrived_ns; /* monotonic: when the gateway read the message */
+    uint8_t *message;   /* owned; the envelope borrows from it */
     size_t length;
     /* request_destroy subtracts `length` from this counter; may be NULL. */
     atomic_size_t *budget;

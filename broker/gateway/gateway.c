@@ -298,6 +298,9 @@ static void receive(struct gateway *gateway, const struct router_message *messag
         gateway_refuse(gateway, &in, NULL, REJECT_MALFORMED, "envelope", 0, 0);
         return;
     }
+    if (gateway_redirects(gateway, &in)) {
+        return;
+    }
     if (in.envelope.type == MESSAGE_HELLO) {
         gateway_hello(gateway, &in);
         return;
@@ -370,6 +373,7 @@ static void release(struct gateway *gateway, struct outgoing *outgoing)
     if (session != NULL && outgoing->refused == REJECT_NO_QUORUM && !session->waits) {
         gateway_say_unavailable(gateway, session, outgoing);
     } else if (session != NULL) { /* a client that left asks again */
+        gateway_tell_state(gateway, session, outgoing);
         gateway_send(gateway, session, outgoing);
     }
 }
@@ -504,7 +508,9 @@ struct gateway *gateway_start(const struct gateway_config *config)
     if (gateway->sessions == NULL || gateway->buffer == NULL) {
         fatal("the gateway cannot start: out of memory");
     }
-    expect_providers(gateway);
+    if (config->following == NULL) { /* else the leader hears them */
+        expect_providers(gateway);
+    }
     if (pthread_create(&gateway->thread, NULL, run, gateway) != 0) {
         fatal("the gateway cannot start: no thread");
     }

@@ -14,6 +14,7 @@
 #include "broker/core/refusals.h"
 #include "broker/gateway/budget.h"
 #include "broker/gateway/directory.h"
+#include "broker/gateway/following.h"
 #include "broker/storage/disk_reserve.h"
 #include "runtime/router.h"
 
@@ -28,7 +29,7 @@ struct gateway_config {
     struct router *router;
     /* The gateway takes the directory over. */
     struct directory *directory;
-    struct logtime *clock;                      /* shared with the core */
+    struct logtime *clock;                      /* shared with the core; NULL: see `following` */
     struct queue *workers[GATEWAY_WORKERS_MAX]; /* requests, by account */
     unsigned worker_count;
     struct queue *releases; /* outgoing */
@@ -45,6 +46,9 @@ struct gateway_config {
     /* The note is about the journal on etcd; NULL: the journal is on this disk alone. */
     struct quorum_note *quorum;
     struct refusals *refusals; /* counts refusals of members */
+    /* This broker follows another one: it opens sessions for reads alone, and has no `clock`. NULL:
+     * it leads. */
+    struct following_note *following;
 };
 
 /* Starts the thread. The process ends when memory or threads are short. */

@@ -44,6 +44,7 @@ static void fill_welcome(struct gateway *gateway, const struct session *session,
     const struct quorum_note *note = gateway->config.quorum;
     body->has_stale_ms = note != NULL && atomic_load(&note->is_away);
     body->stale_ms = body->has_stale_ms ? quorum_note_age_ms(note, clock_monotonic_ns()) : 0;
+    gateway_fill_following(gateway, body);
     if (account->number != EXCHANGE_NO_ACCOUNT) {
         body->has_account = true;
         body->account = (ProtobufCBinaryData){.data = account->key.bytes, .len = 32};

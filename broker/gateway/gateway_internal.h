@@ -84,6 +84,16 @@ void gateway_hello(struct gateway *gateway, const struct incoming *in);
  * Missed messages follow it. Returns false when the Welcome is not sent. */
 bool gateway_welcome_back(struct gateway *gateway, struct session *session);
 
+/* ---- gateway_following.c */
+/* Answers a message that a broker that follows does not take, with the leader's address. Returns
+ * false when the message is to be taken like a leader's. */
+bool gateway_redirects(struct gateway *gateway, const struct incoming *in);
+/* Tells the session, before an answer of a broker that follows, of which state the answer is. */
+void gateway_tell_state(struct gateway *gateway, struct session *session,
+                        const struct outgoing *answer);
+/* Says in a Welcome that this broker follows, and which state it has. Does nothing for a leader. */
+void gateway_fill_following(const struct gateway *gateway, Bourse__V1__Welcome *body);
+
 /* ---- gateway_sending.c */
 int64_t gateway_log_time_ms(const struct gateway *gateway);
 /* Puts one numbered message on the session's connection. Returns false when it is not sent. */
@@ -94,6 +104,9 @@ bool gateway_put_on_wire(struct gateway *gateway, struct session *session, uint6
 void gateway_catch_up(struct gateway *gateway, struct session *session);
 /* Sends the next message of the session, or keeps it for later. Takes the body over. */
 void gateway_send(struct gateway *gateway, struct session *session, struct outgoing *outgoing);
+/* Sends an answer outside of any session. It may get lost without harm. */
+void gateway_send_stray(struct gateway *gateway, const struct incoming *in,
+                        const struct outgoing *outgoing);
 void gateway_send_body(struct gateway *gateway, struct session *session, enum message_type type,
                        const struct id128 *id, const ProtobufCMessage *body);
 /* Notes a refusal for the audit log; strangers have no account and are left out. */

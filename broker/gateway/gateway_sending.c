@@ -14,6 +14,10 @@ enum { STRAY_RATE = 2000 };
 
 int64_t gateway_log_time_ms(const struct gateway *gateway)
 {
+    if (gateway->config.following != NULL) { /* the leader's clock went on since */
+        const struct following now = following_now(gateway->config.following, clock_monotonic_ns());
+        return now.log_ns / NS_PER_MS + (now.age_ms > 0 ? now.age_ms : 0);
+    }
     return logtime_now(gateway->config.clock) / NS_PER_MS;
 }
 
@@ -99,6 +103,13 @@ void gateway_send(struct gateway *gateway, struct session *session, struct outgo
     sessions_keep(gateway->sessions, session, &kept);
 }
 
+void gateway_send_stray(struct gateway *gateway, const struct incoming *in,
+                        const struct outgoing *outgoing)
+{
+    (void)send_bytes(gateway, &in->message.route, &in->message.client, in->envelope.session, 0,
+                     outgoing);
+}
+
 void gateway_send_body(struct gateway *gateway, struct session *session, enum message_type type,
                        const struct id128 *id, const ProtobufCMessage *body)
 {
@@ -139,9 +150,7 @@ void gateway_refuse(struct gateway *gateway, const struct incoming *in, struct s
     if (session != NULL) {
         gateway_send(gateway, session, outgoing);
     } else {
-        /* A message without a session may get lost without harm. */
-        (void)send_bytes(gateway, &in->message.route, &in->message.client, in->envelope.session, 0,
-                         outgoing);
+        gateway_send_stray(gateway, in, outgoing);
     }
     outgoing_destroy(&outgoing);
 }

@@ -84,6 +84,13 @@ struct bourse_options {
     void *silence_context;
     bourse_moved *on_moved;     /* NULL: nobody is told; the context is silence_context */
     bourse_stalled *on_stalled; /* likewise */
+    /* A broker that follows the one that leads may answer what only reads. Its state may be older
+     * than the leader's: bourse_state() says of which state an answer is. What changes something
+     * goes to the leader all the same. */
+    bool read_from_any;
+    /* The answers have this command at least, as of another connection's bourse_state(). The field
+     * counts with `read_from_any` alone. 0: any state will do. */
+    uint64_t least_index;
 };
 
 /* Opens a connection, which the caller closes with bourse_close. */
@@ -94,6 +101,20 @@ void bourse_close(struct bourse **self);
 const char *bourse_endpoint(const struct bourse *bourse);
 /* Asks the running call to end with INTERRUPTED. A signal handler may call this function. */
 void bourse_interrupt(struct bourse *bourse);
+
+/* The state of the market that answers were made from. */
+struct bourse_state {
+    bool follows;        /* a broker that follows another one gave an answer */
+    uint64_t index;      /* its state had this command of the journal at least ... */
+    int64_t log_time_ms; /* ... of this log time */
+    /* The state may have been so old: the broker heard nothing newer for so long. 0: it did. */
+    int64_t stale_ms;
+    /* The newest command that the connection was told of, for `least_index` of another one. */
+    uint64_t newest;
+};
+/* Fills the oldest state that an answer was made from since the last call of this function. When
+ * nothing was asked since, the state is that of the connection. */
+void bourse_state(struct bourse *bourse, struct bourse_state *ret_state);
 
 enum { BOURSE_ROLE_PROVIDER = 2 };
 struct bourse_account {
@@ -109,6 +130,7 @@ struct bourse_account {
     /* The broker showed the state of so long ago at the connection, because its journal took no
      * entry. 0: it showed the present state. */
     int64_t stale_ms;
+    bool follows;   /* the broker of the connection follows another one, and answers reads alone */
     bool was_known; /* bourse_join found the account */
     int redeemed;   /* 1: by this key, now or before; 0: not by it; -1: unknown */
 };

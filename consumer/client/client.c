@@ -2,8 +2,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/text.h"
-#include "ledger/checkpoint.h"
 #include "runtime/clock.h"
 #include "runtime/entropy.h"
 #include "runtime/keyfile.h"
@@ -57,6 +55,9 @@ bool client_open(const struct market *market, struct identity *identity,
     if (client->zmq == NULL || client->session == NULL) {
         return client_fail(error, BOURSE_LOCAL,
                            "no memory or no file descriptor is left for a connection");
+    }
+    if (options->read_from_any) {
+        consumer_session_read_anywhere(client->session, options->least_index);
     }
     struct problem problem = {.text = ""};
     if (!link_open(client->zmq, market->control, &market->server, identity, LIMIT_MESSAGE_BYTES,
@@ -473,6 +474,19 @@ static bool answered(struct consumer_event *event, enum message_type reply_type,
     return ok;
 }
 
+/* Keeps the oldest state of brokers that follow, else the leader's newest one. */
+static void note_state(struct bourse *client)
+{
+    struct dialogue_state state = consumer_session_state(client->session);
+    const struct dialogue_state kept = client->answers;
+    if (client->has_answers && kept.follows) {
+        state = state.follows && state.index < kept.index ? state : kept;
+        state.stale_ms = state.stale_ms > kept.stale_ms ? state.stale_ms : kept.stale_ms;
+    }
+    client->answers = state;
+    client->has_answers = true;
+}
+
 bool client_call_as(struct bourse *client, const struct id128 *id, enum message_type type,
                     const ProtobufCMessage *body, enum message_type reply_type,
                     ProtobufCMessage **ret_body, struct bourse_error *error)
@@ -495,6 +509,7 @@ bool client_call_as(struct bourse *client, const struct id128 *id, enum message_
             return wait == CLIENT_TIMEOUT ? timed_out(client, error) : false;
         }
         if (event.type == CONSUMER_ANSWER && id128_equal(&event.id, id)) {
+            note_state(client);
             return answered(&event, reply_type, ret_body, error);
         }
         consumer_event_clear(&event);
@@ -534,8 +549,24 @@ static void find_blobs(void *context, char ret_endpoint[LIMIT_ENDPOINT_BYTES + 1
     (void)snprintf(ret_endpoint, LIMIT_ENDPOINT_BYTES + 1, "%s", blobs_of(client));
 }
 
+/* A broker that follows gives no files out. */
+static bool leave_follower(struct bourse *client, struct bourse_error *error)
+{
+    struct consumer_event event;
+    consumer_session_require_leader(client->session, &event);
+    if (event.type != CONSUMER_LOST) {
+        return true;
+    }
+    lost(client, event.wait_ns);
+    consumer_event_clear(&event);
+    return client_ready(client, error);
+}
+
 struct blob_client *client_blobs_begin(struct bourse *client, struct bourse_error *error)
 {
+    if (!leave_follower(client, error)) {
+        return NULL;
+    }
     const char *endpoint = blobs_of(client);
     if (client->blobs != NULL && strcmp(blob_client_endpoint(client->blobs), endpoint) != 0) {
         blob_client_close(&client->blobs); /* the session has moved to another broker */
@@ -556,26 +587,4 @@ struct blob_client *client_blobs_begin(struct bourse *client, struct bourse_erro
 void client_blobs_end(struct bourse *client)
 {
     atomic_store(&client->blobs_busy, 0);
-}
-
-bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
-                   struct bourse_error *ret_error)
-{
-    if (!client_ready(bourse, ret_error)) {
-        return false;
-    }
-    const Bourse__V1__Welcome *welcome = consumer_session_welcome(bourse->session);
-    *ret_account =
-        (struct bourse_account){.roles = welcome->has_roles ? welcome->roles : 0,
-                                .behind_ms = welcome->has_behind_ms ? welcome->behind_ms : 0,
-                                .stale_ms = welcome->has_stale_ms ? welcome->stale_ms : 0};
-    text_hex(identity_key(bourse->identity)->bytes, 32, ret_account->key);
-    text_hex(bourse->market.cluster.bytes, 16, ret_account->cluster);
-    client_copy(ret_account->name, sizeof ret_account->name, welcome->account_name);
-    client_copy(ret_account->origin, sizeof ret_account->origin, bourse->market.origin);
-    char verifier[CHECKPOINT_TEXT_SIZE];
-    checkpoint_verifier(bourse->market.origin, &bourse->market.log_key, verifier);
-    client_copy(ret_account->verifier, sizeof ret_account->verifier, verifier);
-    ret_account->log_time_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
-    return true;
 }

@@ -48,6 +48,8 @@ struct bourse {
     bourse_stalled *on_stalled;
     /* The call asks for news, which the broker keeps back until there are some. */
     bool is_following;
+    bool has_answers;              /* since the last bourse_state ... */
+    struct dialogue_state answers; /* ... from this state, the oldest of brokers that follow */
     bool was_ready;                /* the broker was heard at least once */
     char no_quorum[256];           /* why the present request waits; "": it does not */
     int64_t reopen_at_ns;          /* 0: the link stands */

@@ -1,8 +1,13 @@
-/* This file redeems an invitation and writes the account's key and its market.yaml. */
+/* This file redeems an invitation and writes the account's key and its market.yaml. It also tells
+ * who the caller is, and of which state of the market answers were. */
 #include "consumer/client/client.h"
 
+#include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
+#include "ledger/checkpoint.h"
 #include "protocol/identity.h"
+#include "runtime/clock.h"
 #include "runtime/invitation.h"
 #include "runtime/keyfile.h"
 #include "runtime/private_folder.h"
@@ -134,5 +139,40 @@ bool bourse_join(const char *invitation, const struct bourse_options *options, c
     }
     ret_account->was_known = how.was_known;
     ret_account->redeemed = how.redeemed;
+    return true;
+}
+
+void bourse_state(struct bourse *bourse, struct bourse_state *ret_state)
+{
+    const struct dialogue_state now = consumer_session_state(bourse->session);
+    const struct dialogue_state state = bourse->has_answers ? bourse->answers : now;
+    bourse->has_answers = false;
+    *ret_state = (struct bourse_state){.follows = state.follows,
+                                       .index = state.index,
+                                       .log_time_ms = state.log_ns / NS_PER_MS,
+                                       .stale_ms = state.stale_ms,
+                                       .newest = now.newest};
+}
+
+bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
+                   struct bourse_error *ret_error)
+{
+    if (!client_ready(bourse, ret_error)) {
+        return false;
+    }
+    const Bourse__V1__Welcome *welcome = consumer_session_welcome(bourse->session);
+    *ret_account =
+        (struct bourse_account){.roles = welcome->has_roles ? welcome->roles : 0,
+                                .behind_ms = welcome->has_behind_ms ? welcome->behind_ms : 0,
+                                .stale_ms = welcome->has_stale_ms ? welcome->stale_ms : 0,
+                                .follows = welcome->has_follows && welcome->follows};
+    text_hex(identity_key(bourse->identity)->bytes, 32, ret_account->key);
+    text_hex(bourse->market.cluster.bytes, 16, ret_account->cluster);
+    client_copy(ret_account->name, sizeof ret_account->name, welcome->account_name);
+    client_copy(ret_account->origin, sizeof ret_account->origin, bourse->market.origin);
+    char verifier[CHECKPOINT_TEXT_SIZE];
+    checkpoint_verifier(bourse->market.origin, &bourse->market.log_key, verifier);
+    client_copy(ret_account->verifier, sizeof ret_account->verifier, verifier);
+    ret_account->log_time_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
     return true;
 }

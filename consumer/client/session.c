@@ -64,6 +64,16 @@ void consumer_event_clear(struct consumer_event *event)
     *event = (struct consumer_event){.type = CONSUMER_NOTHING};
 }
 
+void consumer_session_read_anywhere(struct consumer_session *session, uint64_t least_index)
+{
+    dialogue_read_anywhere(session->dialogue, least_index);
+}
+
+struct dialogue_state consumer_session_state(const struct consumer_session *session)
+{
+    return dialogue_state(session->dialogue);
+}
+
 void consumer_session_connected(struct consumer_session *session, int64_t now_ns, uint64_t dice)
 {
     dialogue_connected(session->dialogue, now_ns, dice);
@@ -336,6 +346,14 @@ void consumer_session_unreachable(struct consumer_session *session,
 {
     struct dialogue_event from;
     dialogue_unreachable(session->dialogue, &from);
+    translate(session, 0, &from, ret_event); /* a LOST asks for nothing */
+}
+
+void consumer_session_require_leader(struct consumer_session *session,
+                                     struct consumer_event *ret_event)
+{
+    struct dialogue_event from;
+    dialogue_require_leader(session->dialogue, &from);
     translate(session, 0, &from, ret_event); /* a LOST asks for nothing */
 }
 

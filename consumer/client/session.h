@@ -69,6 +69,14 @@ struct consumer_session *consumer_session_create_at(const struct identity *ident
                                                     const struct contact *addresses, size_t count);
 void consumer_session_destroy(struct consumer_session **self);
 
+/* Lets brokers that follow answer reads, as dialogue_read_anywhere does. */
+void consumer_session_read_anywhere(struct consumer_session *session, uint64_t least_index);
+/* Lets only the leader answer from now on; the event is LOST when another broker did. */
+void consumer_session_require_leader(struct consumer_session *session,
+                                     struct consumer_event *ret_event);
+/* Returns the state of the last answer, as dialogue_state does. */
+struct dialogue_state consumer_session_state(const struct consumer_session *session);
+
 /* Tells the session that a new connection stands; `dice` is 64 random bits. */
 void consumer_session_connected(struct consumer_session *session, int64_t now_ns, uint64_t dice);
 /* Returns the broker's addresses to connect to now, or NULL when the session knows none. */

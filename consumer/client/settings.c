@@ -25,6 +25,8 @@ static const struct {
     [SETTING_MARKET] = {"market", "BOURSE_MARKET", true, "the market's folder, or its market.yaml"},
     [SETTING_KEY] = {"key", "BOURSE_KEY", true, "the account's key file"},
     [SETTING_TIMEOUT] = {"timeout", "BOURSE_TIMEOUT", false, "how long to wait for one answer"},
+    [SETTING_READ_FROM] = {"read-from", "BOURSE_READ_FROM", false,
+                           "leader, any, or the number of a command that the answer must have"},
     [SETTING_COLOR] = {"color", "BOURSE_COLOR", false, "auto, always or never"},
 };
 
@@ -134,6 +136,7 @@ static bool defaults(const struct settings_sources *sources, struct settings *se
     }
     bool ok =
         put(settings->items[SETTING_TIMEOUT].value, SETTING_VALUE_SIZE, ret_problem, "30s") &&
+        put(settings->items[SETTING_READ_FROM].value, SETTING_VALUE_SIZE, ret_problem, "leader") &&
         put(settings->items[SETTING_COLOR].value, SETTING_VALUE_SIZE, ret_problem, "auto") &&
         put(market->value, sizeof market->value, ret_problem, "%s/" MARKET_FILE, sources->config);
     if (!ok || access(market->value, F_OK) == 0) {
@@ -206,11 +209,34 @@ static bool settle_paths(const struct settings_sources *sources, struct settings
     return put(key->value, sizeof key->value, ret_problem, "%s/consumer.key", sources->config);
 }
 
+bool settings_read_from(const char *text, struct settings_readers *ret_readers)
+{
+    int64_t least = 0;
+    if (strcmp(text, "leader") == 0) {
+        *ret_readers = (struct settings_readers){.any = false};
+        return true;
+    }
+    if (strcmp(text, "any") != 0 && (units_count(text, &least) != UNITS_OK || least <= 0)) {
+        return false;
+    }
+    *ret_readers = (struct settings_readers){.any = true, .least_index = (uint64_t)least};
+    return true;
+}
+
 static bool check_values(const struct settings *settings, struct problem *ret_problem)
 {
     const struct setting_value *timeout = &settings->items[SETTING_TIMEOUT];
     const struct setting_value *color = &settings->items[SETTING_COLOR];
+    const struct setting_value *readers = &settings->items[SETTING_READ_FROM];
+    struct settings_readers read_from;
     int64_t timeout_ns = 0;
+    if (!settings_read_from(readers->value, &read_from)) {
+        problem_set(ret_problem,
+                    "read-from (%.200s): '%.60s' is neither leader, nor any, nor the number of a "
+                    "command",
+                    readers->origin, readers->value);
+        return false;
+    }
     enum units_status status = units_duration(timeout->value, &timeout_ns);
     if (status != UNITS_OK || timeout_ns < INT64_C(1000000) ||
         timeout_ns > INT64_C(86400000000000)) {

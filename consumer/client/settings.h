@@ -13,8 +13,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-enum setting { SETTING_MARKET, SETTING_KEY, SETTING_TIMEOUT, SETTING_COLOR, SETTING_COUNT };
+enum setting {
+    SETTING_MARKET,
+    SETTING_KEY,
+    SETTING_TIMEOUT,
+    SETTING_READ_FROM,
+    SETTING_COLOR,
+    SETTING_COUNT
+};
 
 enum { SETTING_VALUE_SIZE = 1024, SETTING_ORIGIN_SIZE = 1152 };
 
@@ -44,6 +52,15 @@ const char *settings_name(enum setting setting);
  * the wrong kind. The market becomes the path of a market.yaml, even when a folder was given. */
 bool settings_load(const struct settings_sources *sources, struct settings *ret_settings,
                    struct problem *ret_problem);
+
+/* Says which brokers may answer reads. */
+struct settings_readers {
+    bool any;             /* one that follows, too */
+    uint64_t least_index; /* that has this command at least; 0: any state will do */
+};
+/* Reads the setting `read-from`: "leader", "any", or the number of a command. Returns false for
+ * another text. */
+bool settings_read_from(const char *text, struct settings_readers *ret_readers);
 
 /* Finds the folders of this user's files, in buffers of SETTING_VALUE_SIZE. Returns false when HOME
  * is needed and not set. */

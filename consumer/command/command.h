@@ -131,6 +131,9 @@ struct bourse_options command_connection(struct invocation *invocation, const ch
  * exit status and complains: `declined` after a no, `unasked` without a terminal. */
 bool command_agrees(struct invocation *invocation, const char *question, const char *unasked,
                     const char *declined, int *ret_status);
+/* Fills the state of the last answer, where a broker that follows may have given it. Returns false
+ * when the leader alone is asked. */
+bool command_state(struct bourse_state *ret_state);
 void command_disconnect(struct invocation *invocation);
 /* Resolves a job's id. Returns false and the exit status after an error message. */
 bool command_resolve_job(struct invocation *invocation, const char *text,

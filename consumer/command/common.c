@@ -18,6 +18,7 @@
 
 /* A signal interrupts this connection. */
 static struct bourse *volatile connected;
+static bool reads_anywhere; /* that connection takes answers of brokers that follow */
 
 static void on_interrupt(int number)
 {
@@ -85,6 +86,8 @@ struct bourse_options command_connection(struct invocation *invocation, const ch
     int64_t timeout_ns = 0;
     /* The value was checked when it was read. */
     (void)units_duration(invocation->settings.items[SETTING_TIMEOUT].value, &timeout_ns);
+    struct settings_readers readers = {.any = false};
+    (void)settings_read_from(invocation->settings.items[SETTING_READ_FROM].value, &readers);
     return (struct bourse_options){.market = market,
                                    .key = key,
                                    .program = "bourse " BOURSE_VERSION,
@@ -93,7 +96,9 @@ struct bourse_options command_connection(struct invocation *invocation, const ch
                                    .on_silence = complain_of_silence,
                                    .on_moved = complain_of_move,
                                    .on_stalled = complain_of_stall,
-                                   .silence_context = invocation};
+                                   .silence_context = invocation,
+                                   .read_from_any = readers.any,
+                                   .least_index = readers.least_index};
 }
 
 bool command_agrees(struct invocation *invocation, const char *question, const char *unasked,
@@ -122,10 +127,20 @@ bool command_connect(struct invocation *invocation, int *ret_status)
         return false;
     }
     connected = invocation->bourse;
+    reads_anywhere = options.read_from_any;
     /* SA_RESETHAND makes a second signal end the process. */
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
+    return true;
+}
+
+bool command_state(struct bourse_state *ret_state)
+{
+    if (connected == NULL || !reads_anywhere) {
+        return false;
+    }
+    bourse_state(connected, ret_state);
     return true;
 }
 

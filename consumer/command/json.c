@@ -10,6 +10,14 @@
 int json_print(json_t *value, int status)
 {
     (void)json_object_set_new(value, "version", json_integer(1));
+    struct bourse_state state;
+    if (command_state(&state)) {
+        (void)json_object_set_new(
+            value, "state",
+            json_pack("{s:b, s:I, s:I, s:I, s:I}", "follows", (int)state.follows, "index",
+                      (json_int_t)state.index, "log_time_ms", (json_int_t)state.log_time_ms,
+                      "stale_ms", (json_int_t)state.stale_ms, "newest", (json_int_t)state.newest));
+    }
     char *text = value != NULL ? json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
     json_decref(value);
     if (text == NULL) {

@@ -1,6 +1,7 @@
 /* This file holds main of `bourse`, the command line of the market. command.h describes its
  * parts. */
 #include "consumer/command/command.h"
+#include "consumer/command/state.h"
 
 #include "runtime/process.h"
 #include "runtime/terminal.h"
@@ -41,6 +42,7 @@ int main(int argc, char **argv)
     if (command_parse(&invocation, argc, argv, &status)) {
         status = invocation.command->run(&invocation);
     }
+    state_say_follows(&invocation);
     command_disconnect(&invocation);
     return finish_stdout(status);
 }

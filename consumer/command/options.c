@@ -30,7 +30,12 @@ static const struct option_spec *set_find(const struct option_set *set, const ch
 
 static bool is_online(const char *name)
 {
-    return strcmp(name, "market") == 0 || strcmp(name, "key") == 0 || strcmp(name, "timeout") == 0;
+    static const char *const names[] = {"market", "key", "timeout", "read-from"};
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        is_one = is_one || strcmp(name, names[i]) == 0;
+    }
+    return is_one;
 }
 
 static void set_add(struct option_set *set, const struct option_spec *option)

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "protocol/roles.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Log time makes up for one second in a hundred (broker/core/logclock.h). */
@@ -44,6 +45,28 @@ void state_say_of_market(struct invocation *invocation)
     }
 }
 
+/* Writes `state of command 42`, and how old a stale state may be. */
+static void print_state(FILE *to, const struct bourse_state *state)
+{
+    (void)fprintf(to, "state of command %" PRIu64, state->index);
+    if (state->stale_ms > 0) {
+        (void)fprintf(to, ", %s old: it hears nothing new", cell_duration(state->stale_ms));
+    }
+}
+
+void state_say_follows(struct invocation *invocation)
+{
+    struct bourse_state state;
+    if (!command_state(&state) || !state.follows || invocation->json ||
+        (invocation->quiet && state.stale_ms == 0)) {
+        return;
+    }
+    (void)fprintf(stderr, "the broker at %s follows; ",
+                  cell_plain(bourse_endpoint(invocation->bourse)));
+    print_state(stderr, &state);
+    (void)fputc('\n', stderr);
+}
+
 void state_say_behind(struct invocation *invocation)
 {
     struct bourse_account account;
@@ -52,7 +75,7 @@ void state_say_behind(struct invocation *invocation)
         !bourse_whoami(invocation->bourse, &account, &error)) {
         return;
     }
-    if (account.stale_ms > 0) {
+    if (account.stale_ms > 0 && !account.follows) {
         (void)fprintf(stderr,
                       "this is the state of %s ago: the broker's journal has no quorum and takes "
                       "nothing new\n",
@@ -109,7 +132,7 @@ int command_status(struct invocation *invocation)
                      cell_duration(account.behind_ms));
     }
     (void)putchar('\n');
-    if (account.stale_ms > 0) {
+    if (account.stale_ms > 0 && !account.follows) {
         (void)printf("state     of %s ago: the broker's journal has no quorum, takes nothing new\n",
                      cell_duration(account.stale_ms));
     }

@@ -10,5 +10,8 @@
 void state_say_of_market(struct invocation *invocation);
 /* Says on standard error how far log time is behind, when it is. */
 void state_say_behind(struct invocation *invocation);
+/* Says on stderr that a broker that follows answered, and of which state. Says nothing when the
+ * leader did, or with --json. */
+void state_say_follows(struct invocation *invocation);
 
 #endif

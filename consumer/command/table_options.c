@@ -14,6 +14,8 @@ static const struct option_spec common_options[] = {
     {"market", 'm', "PATH", "the market's folder, or its market.yaml"},
     {"key", 'k', "FILE", "the account's key file"},
     {"timeout", 0, "TIME", "how long to wait for one answer (30s)"},
+    {"read-from", 0, "WHO",
+     "who may answer reads: leader, any broker, or any that has command N (leader)"},
     {"color", 0, "WHEN", "when to use colour: auto, always or never (auto)"},
     {"help", 'h', NULL, "show this text"},
 };

@@ -12,7 +12,7 @@ shift 2
 world='^(queue_[a-z_]+|fatal|fatal_deposed|storage_commit|storage_append|storage_apply|storage_sync_tables|storage_save_space|storage_write_acts)$'
 
 if [ "$(basename "$program")" = sim-cluster ]; then
-    world='^(queue_[a-z_]+|fatal|fatal_deposed|storage_[a-z_]+|snapshot_newest|snapshots_(start|apply)|history_mark_look|balance_check|etcd_mark_[a-z_]+|grpc_member_[a-z]+|config_limits_text|broker_open_ports|broker_announce|copy_follower_[a-z]+|membership_[a-z]+|transfer_wish_rank)$'
+    world='^(queue_[a-z_]+|fatal|fatal_deposed|storage_[a-z_]+|snapshot_newest|snapshots_(start|apply)|history_mark_look|balance_check|etcd_mark_[a-z_]+|grpc_member_[a-z]+|config_limits_text|broker_open_ports|broker_announce|copy_follower_[a-z]+|membership_[a-z]+|transfer_wish_rank|reader_(start|stop)|trade_history_load)$'
 fi
 
 defined() { nm --defined-only --extern-only "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[TDBRVW]/ { print $3 }' | sort -u; }
@@ -58,7 +58,7 @@ need matching book_match book_match_by_rank
 if [ "$(basename "$program")" = sim-cluster ]; then
     need protocol contacts_next_ns
     need broker broker_start_exchange broker_follow replicated_open replicated_follow replicated_lead replicated_append \
-        succession_is_due etcd_log_take etcd_calls_run journal_etcd_open standby_start group_write_entry trim_step \
+        succession_is_due etcd_log_take etcd_calls_run journal_etcd_open standby_start standby_applied group_write_entry trim_step \
         gateway_start core_start committer_start follower_start verify_start release_effects translate_entry
     exit 0
 fi

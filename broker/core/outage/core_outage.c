@@ -87,15 +87,6 @@ struct request *core_outage_resume(struct core *core)
     return request;
 }
 
-/* Live streams, and requests that change something, wait for the journal. */
-static bool is_of_the_present(enum message_type type)
-{
-    return type == MESSAGE_MARKET_REQUEST || type == MESSAGE_OUTPUT_POST ||
-           type == MESSAGE_OUTPUT_REQUEST || type == MESSAGE_FIGURES_POST ||
-           type == MESSAGE_CHALLENGE_READY || type == MESSAGE_TERMINAL_SEND ||
-           type == MESSAGE_TERMINAL_RECEIVE || replies_are_the_keepers(type);
-}
-
 static struct outgoing *reply_from(struct core *core, const struct exchange *past,
                                    const struct request *request)
 {
@@ -119,7 +110,8 @@ void core_outage_answer(struct core *core, struct request *request)
         core_pass_on(core, request);
         return;
     }
-    const struct exchange *past = is_of_the_present(type) ? NULL : past_state_look(core->past);
+    const bool is_live = type == MESSAGE_MARKET_REQUEST || replies_are_the_leaders(type);
+    const struct exchange *past = is_live ? NULL : past_state_look(core->past);
     if (past == NULL) {
         core_outage_refuse(core, request);
         return;

@@ -35,6 +35,7 @@ struct replicated {
     uint64_t first;   /* the folder's last entry at the start */
     bool is_starting; /* no tick of that epoch has a state yet: its core does not run */
     bool has_foreign; /* another broker led since this folder's own last run */
+    struct replicated_readers readers; /* all NULL: nobody else reads the exchange */
     char home[HOME_HEX + 1];
 };
 
@@ -193,13 +194,37 @@ static bool follow_command(struct replicated *replicated, const struct entry_com
     return true;
 }
 
+void replicated_share(struct replicated *replicated, const struct replicated_readers *readers)
+{
+    replicated->readers = readers != NULL ? *readers : (struct replicated_readers){.state = NULL};
+}
+
+/* Applies the commands of the entry in the store's buffer. */
+static bool follow_commands(struct replicated *replicated, size_t length, struct group *group,
+                            struct problem *ret_problem)
+{
+    pthread_mutex_t *state = replicated->readers.state;
+    struct entry_command command;
+    size_t position = 0;
+    bool good = true;
+    if (state != NULL) {
+        pthread_mutex_lock(state);
+    }
+    while (good && entry_next(replicated->store->buffer, length, &position, &command)) {
+        good = group->command_count < GROUP_COMMANDS_MAX &&
+               follow_command(replicated, &command, group, ret_problem);
+    }
+    if (state != NULL) {
+        pthread_mutex_unlock(state);
+    }
+    return good;
+}
+
 static bool follow_group(struct replicated *replicated, size_t length, struct group *group,
                          struct problem *ret_problem)
 {
     struct storage *store = replicated->store;
     struct entry_head head;
-    struct entry_command command;
-    size_t position = 0;
     if (!entry_read_head(store->buffer, length, &head) || head.index != store->last.index + 1 ||
         head.first_command != store->last.next_command || head.count > GROUP_COMMANDS_MAX ||
         !hash32_equal(&head.previous, &store->last.chain)) {
@@ -214,11 +239,8 @@ static bool follow_group(struct replicated *replicated, size_t length, struct gr
         note_start(store, head.epoch);
         replicated->is_starting = true;
     }
-    while (entry_next(store->buffer, length, &position, &command)) {
-        if (group->command_count == GROUP_COMMANDS_MAX ||
-            !follow_command(replicated, &command, group, ret_problem)) {
-            return false;
-        }
+    if (!follow_commands(replicated, length, group, ret_problem)) {
+        return false;
     }
     const struct journal_leader writer = {.epoch = head.epoch};
     if (head.epoch > store->epoch &&
@@ -253,6 +275,9 @@ static bool follow_entry(struct replicated *replicated, const struct journal_ent
     store->note_count = 0;
     memcpy(store->buffer, entry->bytes, entry->length);
     const bool good = follow_group(replicated, entry->length, replicated->group, ret_problem);
+    if (good && replicated->readers.applied != NULL) {
+        replicated->readers.applied(replicated->readers.context, &replicated->group->effects);
+    }
     group_clear(replicated->group);
     memcpy(store->notes, notes, sizeof notes);
     store->note_count = count;
@@ -569,26 +594,4 @@ enum storage_status replicated_append(struct storage *store, const struct group 
         (void)note_state(store, &group->commands[i].entry, group->first_command + i);
     }
     return status;
-}
-
-/* ---- trimming */
-
-void replicated_trim(struct storage *store, size_t length)
-{
-    struct journal_base base = {.index = 0};
-    struct journal_entry entry;
-    if (!trim_step(&store->trim, store->last.index, length, &base.index)) {
-        return;
-    }
-    if (journal_next(store->journal, base.index, &entry, 0) != JOURNAL_OK) {
-        return; /* the next entry tries again */
-    }
-    base.chain = sha256_of(entry.bytes, entry.length);
-    const enum journal_status status = journal_truncate(store->replicated, store->epoch, &base);
-    if (status == JOURNAL_OK) {
-        trim_done(&store->trim, base.index);
-    } else if (status == JOURNAL_CORRUPT) {
-        fatal("the base of the journal on etcd was moved by somebody else; stopped");
-    }
-    /* A deposed broker learns that from its next entry; an etcd that is away is tried again. */
 }

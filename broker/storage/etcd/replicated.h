@@ -13,6 +13,7 @@
 #include "broker/storage/storage.h"
 #include "exchange/exchange.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 
 struct replicated;
@@ -34,6 +35,16 @@ enum replicated_turn {
 /* Applies the next entry, and waits up to `timeout_ms` for it. */
 enum replicated_turn replicated_follow(struct replicated *replicated, int timeout_ms,
                                        struct problem *ret_problem);
+
+/* Others read the exchange, too, while it follows. */
+struct replicated_readers {
+    pthread_mutex_t *state; /* held while the exchange changes */
+    /* Is told the effects of every entry, without the lock. */
+    void (*applied)(void *context, const struct exchange_effects *effects);
+    void *context;
+};
+/* Sets who reads; NULL: nobody does any more. */
+void replicated_share(struct replicated *replicated, const struct replicated_readers *readers);
 
 /* Returns true when the leader whose entries were read last does not serve yet. */
 bool replicated_is_starting(const struct replicated *replicated);

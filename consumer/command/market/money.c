@@ -81,11 +81,13 @@ static void print_donated(const struct bourse_donated *donated)
 }
 
 /* Says how much of its quota the account stores. A provider stores nothing of its own, and an older
- * broker does not tell. */
+ * broker does not tell. A broker that follows does not know, and need not know who does. */
 static void print_stored(struct invocation *invocation)
 {
+    struct bourse_account account;
     struct bourse_storage storage;
-    if (bourse_storage(invocation->bourse, NULL, NULL, &storage, NULL)) {
+    if (bourse_whoami(invocation->bourse, &account, NULL) && !account.follows &&
+        bourse_storage(invocation->bourse, NULL, NULL, &storage, NULL)) {
         (void)printf("stored     %s of %s\n", cell_bytes(storage.used_bytes),
                      cell_bytes(storage.quota_bytes));
     }

@@ -214,7 +214,7 @@ static void serve(struct seat *seat)
     broker->clock = logtime_create(exchange_log_time_ns(broker->exchange));
     broker->directories[0] = directory_of(broker->exchange);
     assert(broker->clock != NULL && broker->directories[0] != NULL);
-    if (!exchange_feed_open(broker->exchange, 0)) {
+    if (!broker->has_feed && !exchange_feed_open(broker->exchange, 0)) {
         sim_fail("no memory for the feed");
     }
     oracle_serves();
@@ -234,6 +234,10 @@ static void configure(struct seat *seat)
     (void)net_addresses(&addresses);
     config->limits = people.limits;
     config->cluster_rank = seat->number;
+    config->heartbeat_ms = 1000;
+    config->rate = 5000;
+    config->rate_anonymous = 20;
+    config->steps = BUDGET_STEPS;
     (void)snprintf(config->cluster_address, sizeof config->cluster_address, "%s",
                    addresses[seat->number].control);
     for (config->etcd.member_count = 0; config->etcd.member_count < 3;) {

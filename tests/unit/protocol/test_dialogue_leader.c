@@ -263,6 +263,97 @@ START_TEST(a_broker_that_lacks_quorum_for_long_is_left_for_the_next)
 }
 END_TEST
 
+/* Returns the Hello that the client sends on a new connection; the caller frees it. */
+static const Bourse__V1__Hello *next_hello(struct play *play, struct heard *ret_heard,
+                                           ProtobufCMessage **ret_body)
+{
+    ck_assert(hear(play, ret_heard));
+    ck_assert_int_eq(codec_decode(MESSAGE_HELLO, ret_heard->envelope.body,
+                                  ret_heard->envelope.body_length, ret_body, NULL),
+                     CODEC_OK);
+    return (const void *)*ret_body;
+}
+
+START_TEST(who_reads_anywhere_says_so_and_what_it_knows_of)
+{
+    struct play play = setup_cluster();
+    struct heard hello;
+    ProtobufCMessage *body = NULL;
+    dialogue_connected(play.dialogue, play.now_ns, 1);
+    ck_assert(!next_hello(&play, &hello, &body)->reads);
+    codec_free(&body);
+    dialogue_read_anywhere(play.dialogue, 7);
+    dialogue_connected(play.dialogue, play.now_ns, 2);
+    const Bourse__V1__Hello *said = next_hello(&play, &hello, &body);
+    ck_assert(said->reads && said->has_least_index && said->least_index == 7);
+    codec_free(&body);
+    teardown(&play);
+}
+END_TEST
+
+/* A later answer has what the client has written, and what it was shown. */
+START_TEST(an_answer_is_not_older_than_what_the_client_knows)
+{
+    struct play play = setup_cluster();
+    struct heard heard;
+    ProtobufCMessage *body = NULL;
+    dialogue_read_anywhere(play.dialogue, 0);
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    ck_assert(hear(&play, &heard));
+    Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
+    accepted.index = 500;
+    (void)say(&play, MESSAGE_ACCEPTED, &first_id, &accepted.base);
+    ck_assert_uint_eq(dialogue_state(play.dialogue).newest, 500);
+    Bourse__V1__Heartbeat mark = BOURSE__V1__HEARTBEAT__INIT;
+    mark.has_state_index = mark.has_state_ns = mark.has_stale_ms = true;
+    mark.state_index = 620;
+    mark.state_ns = 9;
+    mark.stale_ms = 4000;
+    static const struct id128 no_id;
+    (void)say(&play, MESSAGE_HEARTBEAT, &no_id, &mark.base);
+    const struct dialogue_state state = dialogue_state(play.dialogue);
+    ck_assert_uint_eq(state.index, 620);
+    ck_assert_int_eq(state.log_ns, 9);
+    ck_assert_int_eq(state.stale_ms, 4000);
+    dialogue_connected(play.dialogue, play.now_ns, 2);
+    ck_assert_uint_eq(next_hello(&play, &heard, &body)->least_index, 620);
+    codec_free(&body);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(who_needs_the_leader_leaves_a_follower_with_its_requests)
+{
+    struct play play = setup_cluster();
+    struct heard heard;
+    struct dialogue_event event;
+    ProtobufCMessage *body = NULL;
+    dialogue_read_anywhere(play.dialogue, 0);
+    dialogue_connected(play.dialogue, play.now_ns, 1);
+    ck_assert(hear(&play, &heard));
+    play.sequence_out = 0;
+    Bourse__V1__Welcome welcome = welcome_example(&play);
+    welcome.has_follows = welcome.follows = true;
+    event = say(&play, MESSAGE_WELCOME, &heard.envelope.id, &welcome.base);
+    ck_assert_int_eq(event.type, DIALOGUE_READY);
+    ask_cancel(&play, &first_id);
+    ck_assert(hear(&play, &heard));
+    dialogue_require_leader(play.dialogue, &event);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_int_eq(event.end, CONTACT_FOLLOWS);
+    ck_assert_str_eq(address(&play), "tcp://b:4770");
+    dialogue_connected(play.dialogue, play.now_ns, 2);
+    const Bourse__V1__Hello *said = next_hello(&play, &heard, &body);
+    ck_assert(!said->reads && !said->has_resume_session);
+    codec_free(&body);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 1);
+    dialogue_require_leader(play.dialogue, &event);
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    teardown(&play);
+}
+END_TEST
+
 SUITE("dialogue_leader", NULL, NULL, TEST(what_no_quorum_refuses_is_sent_again_under_its_id),
       TEST(an_answer_after_no_quorum_ends_the_wait),
       TEST(a_broker_that_lacks_quorum_for_long_is_left_for_the_next),
@@ -271,4 +362,7 @@ SUITE("dialogue_leader", NULL, NULL, TEST(what_no_quorum_refuses_is_sent_again_u
       TEST(a_session_that_ended_so_is_not_resumed),
       TEST(an_address_that_is_silent_is_left_after_three_seconds),
       TEST(a_session_that_falls_silent_moves_and_asks_to_resume),
-      TEST(without_addresses_a_follower_is_a_loss_like_any_other))
+      TEST(without_addresses_a_follower_is_a_loss_like_any_other),
+      TEST(who_reads_anywhere_says_so_and_what_it_knows_of),
+      TEST(an_answer_is_not_older_than_what_the_client_knows),
+      TEST(who_needs_the_leader_leaves_a_follower_with_its_requests))

@@ -171,6 +171,26 @@ START_TEST(a_market_joined_is_the_default_before_the_embedded_one)
 }
 END_TEST
 
+START_TEST(reads_come_from_the_leader_unless_somebody_says_otherwise)
+{
+    struct settings_sources from = sources();
+    struct settings_readers readers;
+    ck_assert(settings_read_from(loaded(&from).items[SETTING_READ_FROM].value, &readers));
+    ck_assert(!readers.any);
+    put(user, "read-from: any\n");
+    ck_assert(settings_read_from(loaded(&from).items[SETTING_READ_FROM].value, &readers));
+    ck_assert(readers.any && readers.least_index == 0);
+    from.flags[SETTING_READ_FROM] = "4790";
+    ck_assert(settings_read_from(loaded(&from).items[SETTING_READ_FROM].value, &readers));
+    ck_assert(readers.any && readers.least_index == 4790);
+    static const char *const wrong[] = {"nobody", "-1", "0", "1.5", "Leader"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        from.flags[SETTING_READ_FROM] = wrong[i];
+        ck_assert_ptr_nonnull(strstr(refused(&from).text, "option --read-from"));
+    }
+}
+END_TEST
+
 START_TEST(a_file_that_others_may_write_is_refused)
 {
     struct settings_sources from = sources();
@@ -240,6 +260,7 @@ SUITE("settings", setup, teardown, TEST(each_layer_covers_the_one_below_and_is_n
       TEST(a_folder_stands_for_the_market_file_in_it),
       TEST(paths_in_a_file_are_relative_to_that_file), TEST(the_key_beside_a_market_is_its_default),
       TEST(a_market_joined_is_the_default_before_the_embedded_one),
+      TEST(reads_come_from_the_leader_unless_somebody_says_otherwise),
       TEST(a_file_that_others_may_write_is_refused),
       TEST(mistakes_name_the_place_and_the_nearest_key),
       TEST(folders_follow_xdg_and_root_has_its_own))

@@ -97,6 +97,16 @@ void dialogue_unreachable(struct dialogue *dialogue, struct dialogue_event *ret_
     }
 }
 
+void dialogue_require_leader(struct dialogue *dialogue, struct dialogue_event *ret_event)
+{
+    *ret_event = (struct dialogue_event){.type = DIALOGUE_NOTHING};
+    dialogue->reads_anywhere = false;
+    if (dialogue->state == STATE_READY && dialogue->state_told.follows) {
+        dialogue->session = 0; /* what it has not answered, the leader answers */
+        dialogue_lost(dialogue, CONTACT_FOLLOWS, "the broker follows another one", ret_event);
+    }
+}
+
 bool dialogue_ready(const struct dialogue *dialogue)
 {
     return dialogue->state == STATE_READY;
@@ -122,7 +132,7 @@ struct dialogue_state dialogue_state(const struct dialogue *dialogue)
     return state;
 }
 
-/* Whoever was shown a state is not shown an older one. */
+/* No broker that follows takes the client back behind what it was told of. */
 void dialogue_note_state(struct dialogue *dialogue, const struct dialogue_state *state)
 {
     dialogue->state_told = *state;

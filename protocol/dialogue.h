@@ -103,6 +103,10 @@ void dialogue_destroy(struct dialogue **self);
  * `least_index` at least, and each command that the dialogue was told of; 0: any state will do. */
 void dialogue_read_anywhere(struct dialogue *dialogue, uint64_t least_index);
 
+/* Lets only the broker that leads answer from now on. The event is LOST when the session is with
+ * another one, else NOTHING. */
+void dialogue_require_leader(struct dialogue *dialogue, struct dialogue_event *ret_event);
+
 /* Starts the dialogue on a (new) connection. `dice` is 64 random bits for jitter. */
 void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice);
 /* Returns the address of the present connection, or after LOST and BROKEN of the next one. Returns

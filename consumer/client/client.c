@@ -549,8 +549,24 @@ static void find_blobs(void *context, char ret_endpoint[LIMIT_ENDPOINT_BYTES + 1
     (void)snprintf(ret_endpoint, LIMIT_ENDPOINT_BYTES + 1, "%s", blobs_of(client));
 }
 
+/* A broker that follows gives no files out. */
+static bool leave_follower(struct bourse *client, struct bourse_error *error)
+{
+    struct consumer_event event;
+    consumer_session_require_leader(client->session, &event);
+    if (event.type != CONSUMER_LOST) {
+        return true;
+    }
+    lost(client, event.wait_ns);
+    consumer_event_clear(&event);
+    return client_ready(client, error);
+}
+
 struct blob_client *client_blobs_begin(struct bourse *client, struct bourse_error *error)
 {
+    if (!leave_follower(client, error)) {
+        return NULL;
+    }
     const char *endpoint = blobs_of(client);
     if (client->blobs != NULL && strcmp(blob_client_endpoint(client->blobs), endpoint) != 0) {
         blob_client_close(&client->blobs); /* the session has moved to another broker */

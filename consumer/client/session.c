@@ -349,6 +349,14 @@ void consumer_session_unreachable(struct consumer_session *session,
     translate(session, 0, &from, ret_event); /* a LOST asks for nothing */
 }
 
+void consumer_session_require_leader(struct consumer_session *session,
+                                     struct consumer_event *ret_event)
+{
+    struct dialogue_event from;
+    dialogue_require_leader(session->dialogue, &from);
+    translate(session, 0, &from, ret_event); /* a LOST asks for nothing */
+}
+
 void consumer_session_incoming(struct consumer_session *session, int64_t now_ns,
                                const uint8_t *message, size_t length,
                                struct consumer_event *ret_event)

@@ -71,6 +71,9 @@ void consumer_session_destroy(struct consumer_session **self);
 
 /* Lets brokers that follow answer reads, as dialogue_read_anywhere does. */
 void consumer_session_read_anywhere(struct consumer_session *session, uint64_t least_index);
+/* Lets only the leader answer from now on; the event is LOST when another broker did. */
+void consumer_session_require_leader(struct consumer_session *session,
+                                     struct consumer_event *ret_event);
 /* Returns the state of the last answer, as dialogue_state does. */
 struct dialogue_state consumer_session_state(const struct consumer_session *session);
 

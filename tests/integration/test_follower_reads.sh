@@ -98,6 +98,8 @@ from_follower balance || fail "balance: $(cat asked.out)"
 [ "$(field available_micro asked.out)" = "$available" ] || fail "another balance: $(cat asked.out), the leader: $available"
 reads receipt "$job" --all -o proofs || fail "receipts of a follower: $(cat asked.log)"
 "$bourse" verify proofs --key "$("$bourse" key --log)" >verify.log 2>&1 </dev/null || fail "they do not hold: $(cat verify.log)"
+reads report "$job" || fail "the report needs a file of the leader: $(cat asked.log)"
+reads fetch "$job" -o fetched || fail "fetch: $(cat asked.log)"
 timeout 20 "$bourse" trades --follow --read-from any >follow.out 2>follow.log </dev/null || [ $? -eq 124 ] || fail "follow: $(cat follow.log)" &
 followed=$!
 

@@ -323,6 +323,37 @@ START_TEST(an_answer_is_not_older_than_what_the_client_knows)
 }
 END_TEST
 
+START_TEST(who_needs_the_leader_leaves_a_follower_with_its_requests)
+{
+    struct play play = setup_cluster();
+    struct heard heard;
+    struct dialogue_event event;
+    ProtobufCMessage *body = NULL;
+    dialogue_read_anywhere(play.dialogue, 0);
+    dialogue_connected(play.dialogue, play.now_ns, 1);
+    ck_assert(hear(&play, &heard));
+    play.sequence_out = 0;
+    Bourse__V1__Welcome welcome = welcome_example(&play);
+    welcome.has_follows = welcome.follows = true;
+    event = say(&play, MESSAGE_WELCOME, &heard.envelope.id, &welcome.base);
+    ck_assert_int_eq(event.type, DIALOGUE_READY);
+    ask_cancel(&play, &first_id);
+    ck_assert(hear(&play, &heard));
+    dialogue_require_leader(play.dialogue, &event);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_int_eq(event.end, CONTACT_FOLLOWS);
+    ck_assert_str_eq(address(&play), "tcp://b:4770");
+    dialogue_connected(play.dialogue, play.now_ns, 2);
+    const Bourse__V1__Hello *said = next_hello(&play, &heard, &body);
+    ck_assert(!said->reads && !said->has_resume_session);
+    codec_free(&body);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 1);
+    dialogue_require_leader(play.dialogue, &event);
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    teardown(&play);
+}
+END_TEST
+
 SUITE("dialogue_leader", NULL, NULL, TEST(what_no_quorum_refuses_is_sent_again_under_its_id),
       TEST(an_answer_after_no_quorum_ends_the_wait),
       TEST(a_broker_that_lacks_quorum_for_long_is_left_for_the_next),
@@ -333,4 +364,5 @@ SUITE("dialogue_leader", NULL, NULL, TEST(what_no_quorum_refuses_is_sent_again_u
       TEST(a_session_that_falls_silent_moves_and_asks_to_resume),
       TEST(without_addresses_a_follower_is_a_loss_like_any_other),
       TEST(who_reads_anywhere_says_so_and_what_it_knows_of),
-      TEST(an_answer_is_not_older_than_what_the_client_knows))
+      TEST(an_answer_is_not_older_than_what_the_client_knows),
+      TEST(who_needs_the_leader_leaves_a_follower_with_its_requests))

@@ -259,6 +259,12 @@ static void print_kernel_devices(FILE *out, const struct kernel_device_list *lis
                 device->unusable[0] != '\0' ? "; not usable: " : "", device->unusable,
                 device->no_gemm[0] != '\0' ? "; computes no matrices: " : "", device->no_gemm,
                 device->library[0] != '\0' ? "; matrices by " : "", device->library);
+        if (kernel_device_shows_others(device)) {
+            fprintf(out,
+                    "  %-12s    its place on the PCI bus or its file is not known, so a jail on it "
+                    "sees the files of all GPUs\n",
+                    "");
+        }
     }
     if (list->count == 0) {
         fprintf(out, "  %-12s no devices: %s\n", name, list->problem);
@@ -471,18 +477,19 @@ static json_t *kernel_devices_json(const struct kernel_device_list *list)
     for (size_t i = 0; i < list->count; i++) {
         const struct kernel_device *device = &list->items[i];
         (void)json_array_append_new(
-            devices, json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:b, "
-                               "s:s, s:s, s:s, s:s}",
-                               "number", (json_int_t)device->index, "target", device->target,
-                               "name", device->name, "vendor", device->vendor, "platform",
-                               device->platform, "driver", device->driver, "kind", device->kind,
-                               "memory_bytes", (json_int_t)device->memory_bytes, "local_bytes",
-                               (json_int_t)device->local_bytes, "compute_units",
-                               (json_int_t)device->compute_units, "work_group",
-                               (json_int_t)device->work_group, "fp64", (int)device->has_fp64,
-                               "fp16", (int)device->has_fp16, "unusable", device->unusable,
-                               "no_matrices", device->no_gemm, "library", device->library,
-                               "no_library", device->no_library));
+            devices,
+            json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:b, "
+                      "s:s, s:s, s:s, s:s, s:b}",
+                      "number", (json_int_t)device->index, "target", device->target, "name",
+                      device->name, "vendor", device->vendor, "platform", device->platform,
+                      "driver", device->driver, "kind", device->kind, "memory_bytes",
+                      (json_int_t)device->memory_bytes, "local_bytes",
+                      (json_int_t)device->local_bytes, "compute_units",
+                      (json_int_t)device->compute_units, "work_group",
+                      (json_int_t)device->work_group, "fp64", (int)device->has_fp64, "fp16",
+                      (int)device->has_fp16, "unusable", device->unusable, "no_matrices",
+                      device->no_gemm, "library", device->library, "no_library", device->no_library,
+                      "shows_others", (int)kernel_device_shows_others(device)));
     }
     return json_pack("{s:o, s:s}", "devices", devices, "problem", list->problem);
 }

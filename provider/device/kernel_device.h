@@ -69,8 +69,8 @@ struct kernel_device_list {
 bool kernel_device_read(const char *text, size_t length, enum kernel_api api,
                         struct kernel_device_list *ret_list);
 
-/* Finds the numbers in /dev of the files of a device with NVIDIA's driver, by its place. `folder` is
- * KERNEL_DEVICE_FOLDER; only tests give another. */
+/* Finds the numbers in /dev of the files of a device with NVIDIA's driver, by its place. `folder`
+ * is KERNEL_DEVICE_FOLDER; only tests give another. */
 void kernel_device_learn_node(const char *folder, struct kernel_device *device);
 #define KERNEL_DEVICE_FOLDER "/proc/driver/nvidia"
 /* Finds the number of the file of another maker's device, by its place. `folder` is

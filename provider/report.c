@@ -275,6 +275,12 @@ static void print_kernel_devices(FILE *out, const struct kernel_device_list *lis
         if (expected_tell(device, below)) {
             fprintf(out, "  %-12s    %s\n", "", below);
         }
+        if (kernel_device_shows_others(device)) {
+            fprintf(out,
+                    "  %-12s    its place on the PCI bus or its file is not known, so a jail on it "
+                    "sees the files of all GPUs\n",
+                    "");
+        }
     }
     if (list->count == 0) {
         fprintf(out, "  %-12s no devices: %s\n", name, list->problem);
@@ -512,7 +518,7 @@ static json_t *kernel_devices_json(const struct kernel_device_list *list)
         (void)expected_tell(device, below);
         (void)json_array_append_new(
             devices, json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:b, "
-                               "s:s, s:s, s:s, s:s, s:s}",
+                               "s:s, s:s, s:s, s:s, s:s, s:b}",
                                "number", (json_int_t)device->index, "target", device->target,
                                "name", device->name, "vendor", device->vendor, "platform",
                                device->platform, "driver", device->driver, "kind", device->kind,
@@ -522,7 +528,8 @@ static json_t *kernel_devices_json(const struct kernel_device_list *list)
                                (json_int_t)device->work_group, "fp64", (int)device->has_fp64,
                                "fp16", (int)device->has_fp16, "unusable", device->unusable,
                                "no_matrices", device->no_gemm, "library", device->library,
-                               "no_library", device->no_library, "below_catalogue", below));
+                               "no_library", device->no_library, "below_catalogue", below,
+                               "shows_others", (int)kernel_device_shows_others(device)));
     }
     return json_pack("{s:o, s:s}", "devices", devices, "problem", list->problem);
 }

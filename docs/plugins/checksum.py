@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """An example of a plug-in (docs/plugins.md): a device with two operations.
 
-    sha256 FILE RESULT    writes the SHA-256 of a file as 64 digits
-    crc32 FILE RESULT     writes the CRC-32 of a file as 8 digits
+    sha256 FILE RESULT [TIMES]    writes the SHA-256 of a file as 64 digits
+    crc32 FILE RESULT [TIMES]     writes the CRC-32 of a file as 8 digits
+
+Both compute it so many times, without TIMES once, and look for a `cancel` in between.
 
 Both are computed on the processor, and the description says so. A plug-in for hardware has the same
 loop, and calls the hardware's library where this program calls hashlib and zlib.
@@ -13,6 +15,7 @@ import array
 import hashlib
 import json
 import operator
+import select
 import sys
 import time
 import zlib
@@ -42,6 +45,7 @@ def describe():
         "memory": None,
         "operations": sorted(OPERATIONS),
         "challenge": "gemm_fp32",
+        "features": ["cancel"],
     }
 
 
@@ -84,12 +88,21 @@ def multiply(request):
     return {"status": 0}
 
 
+def is_cancelled():
+    """Returns true when a line waits. While an operation runs, that is `cancel` alone."""
+    return bool(select.select([sys.stdin], [], [], 0)[0])
+
+
 def run(operation, arguments):
-    if len(arguments) != 2:
-        return {"status": 2, "text": f"write {operation} FILE RESULT"}
+    if len(arguments) not in (2, 3):
+        return {"status": 2, "text": f"write {operation} FILE RESULT [TIMES]"}
     try:
         with open(arguments[0], "rb") as file:
-            digits = OPERATIONS[operation](file.read())
+            data = file.read()
+        for _ in range(int(arguments[2]) if len(arguments) == 3 else 1):
+            if is_cancelled():
+                return {"status": 1, "text": "cancelled"}  # the answer to `run`
+            digits = OPERATIONS[operation](data)
         with open(arguments[1], "w", encoding="ascii") as file:
             file.write(digits + "\n")
     except OSError as error:
@@ -98,8 +111,10 @@ def run(operation, arguments):
 
 
 def main():
-    for line in sys.stdin:
+    for line in iter(sys.stdin.readline, ""):
         request = json.loads(line)
+        if request["do"] == "cancel":  # it has no answer of its own
+            continue
         if request["do"] == "describe":
             answer = describe()
         elif request["do"] == "probe":

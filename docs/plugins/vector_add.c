@@ -1,6 +1,9 @@
 /* vector_add.c is an example of a plug-in (docs/plugins.md): a device with one operation.
  *
- *     vector-add A B SUM    adds two files of float32 numbers, number by number
+ *     vector-add A B SUM [TIMES]    adds two files of float32 numbers, number by number; B is added
+ *                                   so many times, without TIMES once
+ *
+ * The operation can be cancelled: the plug-in looks for a line between two additions.
  *
  * The sum is computed on the processor, and the description says so. A plug-in for hardware has the
  * same loop, and calls the hardware's library where this program has its `add`. The plug-in also
@@ -10,10 +13,12 @@
 #include <jansson.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { PROBE_NUMBERS = 1 << 18, PROBE_ROUNDS = 20, PROBE_SIDE = 192 };
 #define PROBE_SECONDS 0.2
@@ -50,10 +55,10 @@ static void answer(json_t *object)
 
 static void describe(void)
 {
-    answer(json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:[s], s:s}", "bourse", 1, "name",
+    answer(json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:[s], s:s, s:[s]}", "bourse", 1, "name",
                      "example: vectors added on the processor", "kind", "cpu", "vendor", "example",
                      "model", "vector-add", "memory", 0, "operations", "vector-add", "challenge",
-                     "gemm_fp32"));
+                     "gemm_fp32", "features", "cancel"));
 }
 
 static double now_s(void)
@@ -158,12 +163,32 @@ static void multiply_files(const json_t *request)
     free(product);
 }
 
+/* Returns true when a line waits. While an operation runs, that is `cancel` alone. */
+static int is_cancelled(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&input, 1, 0) > 0;
+}
+
+/* Adds b to a so many times. Returns 0 when the operation was cancelled. */
+static int add_times(float *a, const float *b, size_t count, long times)
+{
+    for (long i = 0; i < times; i++) {
+        if (is_cancelled()) {
+            return 0;
+        }
+        add(a, b, a, count);
+    }
+    return 1;
+}
+
 static void run(const json_t *arguments)
 {
     char text[200];
     const char *names[3];
-    if (json_array_size(arguments) != 3) {
-        say(2, "write vector-add A B SUM");
+    const char *times = json_string_value(json_array_get(arguments, 3));
+    if (json_array_size(arguments) != 3 && times == NULL) {
+        say(2, "write vector-add A B SUM [TIMES]");
         return;
     }
     for (size_t i = 0; i < 3; i++) {
@@ -179,8 +204,9 @@ static void run(const json_t *arguments)
         snprintf(text, sizeof text, "%.60s has %zu numbers, and %.60s has %zu", names[0], counts[0],
                  names[1], counts[1]);
         say(1, text);
+    } else if (!add_times(a, b, counts[0], times == NULL ? 1 : strtol(times, NULL, 10))) {
+        say(1, "cancelled"); /* the answer to `run`; `cancel` itself has none */
     } else {
-        add(a, b, a, counts[0]);
         snprintf(text, sizeof text, "%zu numbers added", counts[0]);
         if (store(names[2], a, counts[0])) {
             say(0, text);
@@ -211,6 +237,8 @@ int main(void)
             multiply_files(request);
         } else if (strcmp(what, "run") == 0) {
             run(json_object_get(request, "arguments"));
+        } else if (strcmp(what, "cancel") == 0) {
+            /* The operation has ended, or ended just before. */
         } else { /* `figures`, and requests of later versions: this device answers nothing */
             answer(json_object());
         }

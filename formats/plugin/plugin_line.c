@@ -200,6 +200,22 @@ static bool read_challenge(const json_t *value, bool *ret_multiplies, struct pro
                   PLUGIN_CHALLENGED);
 }
 
+/* A feature that this agent does not know is one of a later version, and is passed over. */
+static bool read_features(const json_t *value, bool *ret_cancels, struct problem *problem)
+{
+    bool good = value == NULL || json_is_null(value) ||
+                (json_is_array(value) && json_array_size(value) <= PLUGIN_FEATURES);
+    *ret_cancels = false;
+    for (size_t i = 0; good && i < json_array_size(value); i++) {
+        const char *word = json_string_value(json_array_get(value, i));
+        good = word != NULL;
+        *ret_cancels = *ret_cancels || (good && strcmp(word, PLUGIN_CANCEL) == 0);
+    }
+    return good || REFUSE(problem,
+                          "the plug-in's \"features\" is no list of at most %d words, and not null",
+                          PLUGIN_FEATURES);
+}
+
 static bool read_version(const json_t *object, struct problem *problem)
 {
     const json_t *version = json_object_get(object, "bourse");
@@ -231,7 +247,8 @@ static bool fill_description(const json_t *object, struct plugin_description *de
                    problem) ||
         !read_word(json_object_get(object, "model"), "model", false, description->model, problem) ||
         !read_whole(object, "memory", &memory_bytes, problem) ||
-        !read_challenge(json_object_get(object, "challenge"), &description->multiplies, problem)) {
+        !read_challenge(json_object_get(object, "challenge"), &description->multiplies, problem) ||
+        !read_features(json_object_get(object, "features"), &description->cancels, problem)) {
         return false;
     }
     if (!is_kind(description->kind)) {

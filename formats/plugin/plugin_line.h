@@ -17,12 +17,15 @@ enum {
     PLUGIN_VERSION = 1,
     PLUGIN_LINE_BYTES = 65536, /* a request or an answer, with its newline */
     PLUGIN_OPERATIONS = 32,
+    PLUGIN_FEATURES = 32, /* words of `features` */
     PLUGIN_NAME_SIZE = 64,
     PLUGIN_TEXT_SIZE = 400, /* what a run says to the consumer */
 };
 
 /* The one claim that a plug-in lets the broker challenge (key `challenge` of its description). */
 #define PLUGIN_CHALLENGED "gemm_fp32"
+/* A word of the list `features` in a description: the plug-in takes `cancel`. */
+#define PLUGIN_CANCEL "cancel"
 /* The files of a product, in the folder of the plug-in. */
 #define PLUGIN_LEFT "left.f32"
 #define PLUGIN_RIGHT "right.f32"
@@ -37,6 +40,7 @@ struct plugin_description {
     char operations[PLUGIN_OPERATIONS][PLUGIN_WORD_SIZE];
     size_t operation_count; /* at least one */
     bool multiplies;        /* it answers `multiply`, so its gemm_fp32 can be challenged */
+    bool cancels;           /* it ends a `run` early when a `cancel` comes */
 };
 
 /* The answer to `probe`: what the plug-in measured on the device. 0: not told. */
@@ -62,7 +66,8 @@ struct plugin_result {
 /* Returns true when the description has the operation. */
 bool plugin_takes(const struct plugin_description *description, const char *operation);
 
-/* Writes the request `describe`, `probe` or `figures`, with its newline. Returns its length. */
+/* Writes the request `describe`, `probe`, `figures` or `cancel`, with its newline. Returns its
+ * length. */
 size_t plugin_write_request(const char *what, char ret_line[PLUGIN_LINE_BYTES]);
 /* Writes the request to run an operation with `count` arguments. Returns its length, or 0 with the
  * problem. */

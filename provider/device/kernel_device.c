@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include <ctype.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +29,14 @@ enum { INSTANCE_MOST = 0xFFFF };
 static bool read_device(const json_t *object, enum kernel_api api, uint32_t index,
                         struct kernel_device *ret_device)
 {
-    struct kernel_device device = {.api = api, .index = index, .node = -1, .caps = {-1, -1}};
+    struct kernel_device device = {
+        .api = api, .index = index, .node = -1, .render = -1, .caps = {-1, -1}};
     const uint64_t units = read_figure(object, "compute_units");
     read_text(object, "id", device.id, sizeof device.id);
     read_text(object, "whole", device.whole, sizeof device.whole);
     device.gpu_instance = (int)(read_figure(object, "gpu_instance") & INSTANCE_MOST);
     device.compute_instance = (int)(read_figure(object, "compute_instance") & INSTANCE_MOST);
+    read_text(object, "place", device.place, sizeof device.place);
     read_text(object, "target", device.target, sizeof device.target);
     read_text(object, "name", device.name, sizeof device.name);
     read_text(object, "vendor", device.vendor, sizeof device.vendor);
@@ -178,6 +181,19 @@ void kernel_device_instrument(const struct kernel_device *device,
 /* ---------------------------------------------------------------- files */
 
 enum { NODES_MAX = 255, MINOR_MOST = 1 << 20 }; /* number 255 is nvidiactl's */
+enum { RENDER_FIRST = 128, RENDERS_MAX = 64 };  /* the system's numbers of such files */
+
+static bool is_nvidia(const struct kernel_device *device)
+{
+    char word[32];
+    return device->api == KERNEL_CUDA || strcmp(maker(device, word), "nvidia") == 0;
+}
+
+bool kernel_device_shows_others(const struct kernel_device *device)
+{
+    return strcmp(device->kind, "cpu") != 0 && device->whole[0] == '\0' && device->node < 0 &&
+           device->render < 0;
+}
 
 /* Returns true for a place on the PCI bus, such as 0000:3b:00.0. */
 static bool is_pci_place(const char *id)
@@ -219,9 +235,11 @@ static void learn_caps(const char *folder, struct kernel_device *device)
 void kernel_device_learn_node(const char *folder, struct kernel_device *device)
 {
     char path[320];
-    const char *place = device->whole[0] != '\0' ? device->whole : device->id;
+    const char *place = device->api == KERNEL_OPENCL ? device->place
+                        : device->whole[0] != '\0'   ? device->whole
+                                                     : device->id;
     device->node = device->caps[0] = device->caps[1] = -1;
-    if (device->api != KERNEL_CUDA || !is_pci_place(place)) {
+    if (!is_nvidia(device) || !is_pci_place(place)) {
         return;
     }
     (void)snprintf(path, sizeof path, "%s/gpus/%s/information", folder, place);
@@ -235,6 +253,32 @@ void kernel_device_learn_node(const char *folder, struct kernel_device *device)
                        "the driver does not tell the files of this instance below "
                        "%s/capabilities, and its jail must have no others",
                        folder);
+    }
+}
+
+void kernel_device_learn_render(const char *folder, struct kernel_device *device)
+{
+    static const char prefix[] = "renderD";
+    char path[320];
+    device->render = -1;
+    if (device->api != KERNEL_OPENCL || is_nvidia(device) || !is_pci_place(device->place)) {
+        return;
+    }
+    (void)snprintf(path, sizeof path, "%s/%s/drm", folder, device->place);
+    DIR *drm = opendir(path);
+    const struct dirent *entry;
+    while (drm != NULL && (entry = readdir(drm)) != NULL) {
+        char *end = NULL;
+        const bool is_render = strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0;
+        const char *digits = entry->d_name + (is_render ? sizeof prefix - 1 : 0);
+        const long number = is_render ? strtol(digits, &end, 10) : -1;
+        if (is_render && end != digits && *end == '\0' && number >= RENDER_FIRST &&
+            number < RENDER_FIRST + RENDERS_MAX) {
+            device->render = (int)number;
+        }
+    }
+    if (drm != NULL) {
+        (void)closedir(drm);
     }
 }
 
@@ -262,6 +306,21 @@ static const char *const *nodes_of(int node)
         lists[node][0] = "/dev/nvidiactl";
     }
     return lists[node];
+}
+
+/* Returns the files for one device of another maker. AMD's library needs the driver's file, too. A
+ * list is filled when it is first asked for, and stays. */
+static const char *const *nodes_of_render(int render, bool is_amd)
+{
+    static char files[RENDERS_MAX][sizeof "/dev/dri/renderD" + 3];
+    static const char *lists[RENDERS_MAX][3];
+    const int place = render - RENDER_FIRST;
+    if (lists[place][0] == NULL) {
+        (void)snprintf(files[place], sizeof files[place], "/dev/dri/renderD%d", render);
+        lists[place][1] = is_amd ? "/dev/kfd" : NULL;
+        lists[place][0] = files[place];
+    }
+    return lists[place];
 }
 
 /* Returns the files for one instance of MIG. A list is filled when it is first asked for, and
@@ -313,10 +372,11 @@ const char *const *kernel_device_nodes(const struct kernel_device *device)
     if (device->whole[0] != '\0') {
         return nodes_of_instance(device);
     }
-    if (device->api == KERNEL_CUDA && nodes_of(device->node) != NULL) {
+    if (is_nvidia(device) && nodes_of(device->node) != NULL) {
         return nodes_of(device->node);
     }
-    return strcmp(device->kind, "cpu") == 0             ? none
-           : strcmp(maker(device, word), "nvidia") == 0 ? nvidia
-                                                        : others;
+    if (!is_nvidia(device) && device->render >= RENDER_FIRST) {
+        return nodes_of_render(device->render, strcmp(maker(device, word), "amd") == 0);
+    }
+    return strcmp(device->kind, "cpu") == 0 ? none : is_nvidia(device) ? nvidia : others;
 }

@@ -36,7 +36,9 @@ struct kernel_device {
     uint32_t compute_units;
     uint64_t work_group; /* work-items of one work-group, at most */
     bool has_fp64, has_fp16;
-    int node; /* CUDA: the number of its file in /dev; -1: not known */
+    char place[48]; /* OpenCL: its place on the PCI bus; "": not known */
+    int node;       /* of a maker with NVIDIA's driver: the number of its file; -1: not known */
+    int render;     /* of another maker: the number of /dev/dri/renderD...; -1: not known */
     /* An instance of MIG: the numbers of its two files in /dev/nvidia-caps; -1: not known. */
     int caps[2];
     /* Measured in a trial jail, of one slot; 0: not measured. A device that is offered has both. */
@@ -69,10 +71,17 @@ struct kernel_device_list {
 bool kernel_device_read(const char *text, size_t length, enum kernel_api api,
                         struct kernel_device_list *ret_list);
 
-/* Finds the numbers of a CUDA device's files in /dev. `folder` is KERNEL_DEVICE_FOLDER; only tests
- * give another. */
+/* Finds the numbers in /dev of the files of a device with NVIDIA's driver, by its place. `folder`
+ * is KERNEL_DEVICE_FOLDER; only tests give another. */
 void kernel_device_learn_node(const char *folder, struct kernel_device *device);
 #define KERNEL_DEVICE_FOLDER "/proc/driver/nvidia"
+/* Finds the number of the file of another maker's device, by its place. `folder` is
+ * KERNEL_DEVICE_PCI; only tests give another. */
+void kernel_device_learn_render(const char *folder, struct kernel_device *device);
+#define KERNEL_DEVICE_PCI "/sys/bus/pci/devices"
+/* Returns true when a jail of the device shows the files of others, too, because nobody tells which
+ * are the device's. */
+bool kernel_device_shows_others(const struct kernel_device *device);
 
 /* Returns the device with this number, or the first device whose name contains the text. Returns
  * NULL when there is no such device; the problem then lists the devices. */
@@ -86,10 +95,9 @@ void kernel_device_instrument(const struct kernel_device *device,
                               char ret_instrument[ATTRIBUTE_TEXT_SIZE]);
 
 /* Returns the device files that the driver of this device needs in a jail; NULL ends the list. A
- * device of processor cores needs none. For a CUDA device whose `node` is known, the list has the
- * file of this GPU alone, beside the driver's. An instance of MIG has its own two files, too, and
- * none of other instances. For a NULL device, the list has the files of every
- * maker. */
+ * device of processor cores needs none. For a GPU whose `node` or `render` is known, the list has
+ * the file of this GPU alone, beside the driver's. An instance of MIG has its own two files, too,
+ * and none of other instances. For a NULL device, the list has the files of every maker. */
 const char *const *kernel_device_nodes(const struct kernel_device *device);
 
 #endif

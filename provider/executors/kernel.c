@@ -79,6 +79,7 @@ void kernel_list(const struct kernel_trial *trial, enum kernel_api api,
     }
     for (size_t i = 0; i < ret_list->count; i++) {
         kernel_device_learn_node(KERNEL_DEVICE_FOLDER, &ret_list->items[i]);
+        kernel_device_learn_render(KERNEL_DEVICE_PCI, &ret_list->items[i]);
     }
 }
 

@@ -18,6 +18,9 @@ static json_t *facts_json(const struct device_facts *facts)
         (void)json_object_set_new(object, "compute_instance",
                                   json_integer(facts->compute_instance));
     }
+    if (facts->place[0] != '\0') {
+        (void)json_object_set_new(object, "place", json_string(facts->place));
+    }
     if (facts->is_split) {
         (void)json_object_set_new(
             object, "unusable",

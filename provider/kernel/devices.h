@@ -17,14 +17,14 @@ struct device_facts {
     const void *library; /* the interface's loaded functions */
     void *handle;        /* OpenCL: the device */
     int number;          /* CUDA: the device */
-    /* The id of the device. A jail that has only this device's files shows the same id. For OpenCL
-     * the id is the number in the list. For CUDA it is the place on the PCI bus, as in
-     * 0000:3b:00.0, or the UUID of an instance of MIG. */
+    /* The id of the device. A jail that has only this device's files shows the same id. The id is
+     * the place on the PCI bus, as in 0000:3b:00.0, or the UUID of an instance of MIG. For a device
+     * of OpenCL without a known place, the id is the number in the list. */
     char id[DEVICES_ID_SIZE];
     /* An instance of MIG: the place of its whole device, and its numbers there. "": no instance. */
     char whole[DEVICES_ID_SIZE];
     unsigned gpu_instance, compute_instance;
-    /* OpenCL: the place of NVIDIA's device on the PCI bus. "": the library does not tell it. */
+    /* OpenCL: the place of the device on the PCI bus. "": the library does not tell it. */
     char place[DEVICES_ID_SIZE];
     bool is_split; /* OpenCL: the device is split by MIG, so nobody can use all of it */
     char platform_name[DEVICES_TEXT_SIZE];

@@ -44,15 +44,41 @@ static bool has_extension(const struct opencl_api *api, cl_device_id device, con
            strstr(raw, name) != NULL;
 }
 
-/* NVIDIA's library tells the place of a device on the PCI bus, beyond OpenCL. */
+/* Libraries tell the place of a device on the PCI bus by an extension of OpenCL, and the libraries
+ * of NVIDIA and AMD by numbers of their own. AMD's knows no domain but 0. */
 enum {
+    PCI_BUS_INFO = 0x410F, /* cl_khr_pci_bus_info: four numbers of 32 bits */
+    AMD_TOPOLOGY = 0x4037, /* 24 bytes: a type of 32 bits, and the place in the last three */
+    AMD_TOPOLOGY_BYTES = 24,
+    AMD_TOPOLOGY_PCI = 1,
     NVIDIA_PCI_BUS = 0x4008,
     NVIDIA_PCI_SLOT = 0x4009,
     NVIDIA_PCI_DOMAIN = 0x400A,
 };
 
-static void read_place(const struct opencl_api *api, cl_device_id device,
-                       char ret_place[DEVICES_ID_SIZE])
+static void write_place(char ret_place[DEVICES_ID_SIZE], const cl_uint parts[4])
+{
+    (void)snprintf(ret_place, DEVICES_ID_SIZE, "%04x:%02x:%02x.%x", parts[0], parts[1], parts[2],
+                   parts[3]);
+}
+
+static void read_amd_place(const struct opencl_api *api, cl_device_id device,
+                           char ret_place[DEVICES_ID_SIZE])
+{
+    unsigned char bytes[AMD_TOPOLOGY_BYTES] = {0};
+    cl_uint type = 0;
+    if (api->clGetDeviceInfo(device, AMD_TOPOLOGY, sizeof bytes, bytes, NULL) == CL_SUCCESS) {
+        memcpy(&type, bytes, sizeof type);
+    }
+    if (type == AMD_TOPOLOGY_PCI) {
+        write_place(ret_place, (const cl_uint[]){0, bytes[AMD_TOPOLOGY_BYTES - 3],
+                                                 bytes[AMD_TOPOLOGY_BYTES - 2],
+                                                 bytes[AMD_TOPOLOGY_BYTES - 1]});
+    }
+}
+
+static void read_nvidia_place(const struct opencl_api *api, cl_device_id device,
+                              char ret_place[DEVICES_ID_SIZE])
 {
     cl_uint bus = 0;
     cl_uint slot = 0;
@@ -62,7 +88,22 @@ static void read_place(const struct opencl_api *api, cl_device_id device,
         return;
     }
     (void)api->clGetDeviceInfo(device, NVIDIA_PCI_DOMAIN, sizeof domain, &domain, NULL);
-    (void)snprintf(ret_place, DEVICES_ID_SIZE, "%04x:%02x:%02x.0", domain, bus, slot);
+    write_place(ret_place, (const cl_uint[]){domain, bus, slot, 0});
+}
+
+/* Writes the place of the device, or leaves "" when the library does not tell one. */
+static void read_place(const struct opencl_api *api, struct device_facts *facts)
+{
+    cl_uint parts[4] = {0};
+    if (has_extension(api, facts->handle, "cl_khr_pci_bus_info") &&
+        api->clGetDeviceInfo(facts->handle, PCI_BUS_INFO, sizeof parts, parts, NULL) ==
+            CL_SUCCESS) {
+        write_place(facts->place, parts);
+    } else if (strstr(facts->vendor, "NVIDIA") != NULL) {
+        read_nvidia_place(api, facts->handle, facts->place);
+    } else if (has_extension(api, facts->handle, "cl_amd_device_attribute_query")) {
+        read_amd_place(api, facts->handle, facts->place);
+    }
 }
 
 static const char *kind_of(const struct opencl_api *api, cl_device_id device)
@@ -82,8 +123,8 @@ static void read_facts(const struct opencl_api *api, struct device_facts *facts)
     read_text(api, id, CL_DEVICE_VENDOR, facts->vendor);
     read_text(api, id, CL_DRIVER_VERSION, facts->driver);
     facts->kind = kind_of(api, id);
-    if (strstr(facts->vendor, "NVIDIA") != NULL) {
-        read_place(api, id, facts->place);
+    if (strcmp(facts->kind, "cpu") != 0) {
+        read_place(api, facts);
     }
     facts->memory_bytes =
         read_figure(api, id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof facts->memory_bytes);
@@ -116,6 +157,9 @@ static void add_devices(const struct opencl_api *api, cl_platform_id platform,
         (void)snprintf(facts->id, sizeof facts->id, "%zu", devices->count - 1);
         text_printable(raw, strlen(raw), facts->platform_name, sizeof facts->platform_name);
         read_facts(api, facts);
+        if (facts->place[0] != '\0') { /* the number is another one where others are hidden */
+            (void)snprintf(facts->id, sizeof facts->id, "%s", facts->place);
+        }
     }
 }
 

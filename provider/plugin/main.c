@@ -5,14 +5,16 @@
  * provider/tensor/ask.h. It starts the plug-in, which the jail has beside it, and gives it one
  * subtask after another. The words of an ASK are an operation and its arguments, or the one word
  * --look, or those of a challenge (provider/tensor/challenge_answer.h). What the plug-in says is
- * read here, in the jail. */
+ * read here, in the jail. SIGTERM cancels the operation that runs. */
 #include "provider/plugin/plugin_product.h"
 #include "provider/plugin/session.h"
 #include "provider/tensor/ask.h"
 #include "provider/tensor/challenge_answer.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 static enum operation_status run(struct session *session, const struct ask *ask,
@@ -77,5 +79,10 @@ int main(int count, char **words)
         (void)fputs("usage: bourse-plugin is started by bourse-worker alone\n", stderr);
         return 2;
     }
+    sigset_t cancels;
+    (void)sigemptyset(&cancels);
+    (void)sigaddset(&cancels, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &cancels, NULL);
+    session.cancels = signalfd(-1, &cancels, SFD_CLOEXEC | SFD_NONBLOCK);
     return ask_serve(carry_out, &session, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Asks one of the requests without arguments. The answer stays in *ret_line until the next. */
 static bool ask(struct session *session, const char *what, int limit_ms, const char **ret_line,
@@ -84,8 +85,15 @@ static enum session_status carry_out(struct session *session, const char *reques
                                      struct plugin_result *ret_result, struct problem *problem)
 {
     static char answer[PLUGIN_LINE_BYTES];
+    static char stop[PLUGIN_LINE_BYTES];
     size_t length;
-    if (!talk_ask(&session->talk, request, size, limit_ms, answer, &length, problem)) {
+    struct talk_cancel cancel = {.fd = session->cancels > 0 ? session->cancels : -1};
+    if (session->description.cancels) {
+        cancel.line = stop;
+        cancel.length = plugin_write_request(PLUGIN_CANCEL, stop);
+    }
+    if (!talk_ask_or_cancel(&session->talk, request, size, limit_ms, &cancel, answer, &length,
+                            problem)) {
         return SESSION_BROKEN;
     }
     if (!plugin_read_result(answer, length, ret_result, problem)) {
@@ -123,6 +131,10 @@ enum session_status session_run(struct session *session, const char *operation,
 {
     static char request[PLUGIN_LINE_BYTES];
     const size_t size = plugin_write_run(operation, arguments, count, request, ret_problem);
+    uint8_t stale[1024]; /* of an operation that ended as it was cancelled */
+    while (session->cancels > 0 && read(session->cancels, stale, sizeof stale) > 0) {
+        /* again */
+    }
     if (size == 0) {
         return SESSION_FAILED;
     }

@@ -15,6 +15,9 @@ struct session {
     const char *program;
     struct talk talk;
     struct plugin_description description; /* of the plug-in that runs */
+    /* A descriptor without blocking that is readable when the operation that runs is cancelled; 0:
+     * nobody cancels. */
+    int cancels;
 };
 
 enum session_status {

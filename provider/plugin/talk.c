@@ -27,6 +27,9 @@ static int become(const char *program, int input, int output)
     char *argv[] = {(char *)(uintptr_t)program, NULL};
     (void)signal(SIGPIPE, SIG_DFL); /* an ignored signal would stay ignored */
     (void)signal(SIGXFSZ, SIG_DFL);
+    sigset_t none; /* likewise a blocked one would stay blocked */
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
     if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0) {
         (void)execv(program, argv);
     }
@@ -176,40 +179,87 @@ static bool read_more(struct talk *talk, char *line, size_t *used, struct proble
     return true;
 }
 
-bool talk_ask(struct talk *talk, const char *request, size_t length, int limit_ms,
-              char ret_line[PLUGIN_LINE_BYTES], size_t *ret_length, struct problem *ret_problem)
+/* One request under way. */
+struct exchange {
+    const char *request; /* what is sent, or was */
+    size_t length, sent;
+    int limit_ms;
+    int64_t end_ms;
+    bool is_cancelled;
+};
+
+/* Sends the line that cancels. Returns false when the plug-in is ended instead. */
+static bool begin_cancel(struct talk *talk, struct exchange *exchange,
+                         const struct talk_cancel *cancel, struct problem *problem)
 {
-    const int64_t end_ms = now_ms() + limit_ms;
-    size_t sent = 0;
+    if (cancel->line == NULL || exchange->sent < exchange->length) {
+        return fail(talk, problem, "cancelled, and the plug-in was ended");
+    }
+    *exchange = (struct exchange){.request = cancel->line,
+                                  .length = cancel->length,
+                                  .limit_ms = TALK_CANCEL_MS,
+                                  .end_ms = now_ms() + TALK_CANCEL_MS,
+                                  .is_cancelled = true};
+    return true;
+}
+
+/* Sends what the pipe takes. Returns false when the plug-in has ended. */
+static bool send_more(struct talk *talk, struct exchange *exchange, struct problem *problem)
+{
+    const ssize_t written =
+        write(talk->to, exchange->request + exchange->sent, exchange->length - exchange->sent);
+    if (written < 0 && errno != EAGAIN && errno != EINTR) {
+        tell_end(talk, problem);
+        return false;
+    }
+    exchange->sent += written > 0 ? (size_t)written : 0;
+    return true;
+}
+
+bool talk_ask_or_cancel(struct talk *talk, const char *request, size_t length, int limit_ms,
+                        const struct talk_cancel *cancel, char ret_line[PLUGIN_LINE_BYTES],
+                        size_t *ret_length, struct problem *ret_problem)
+{
+    struct exchange exchange = {
+        .request = request, .length = length, .limit_ms = limit_ms, .end_ms = now_ms() + limit_ms};
     size_t used = 0;
     while (used == 0 || ret_line[used - 1] != '\n') {
-        const int64_t left_ms = end_ms - now_ms();
-        struct pollfd polls[2] = {{.fd = talk->from, .events = POLLIN},
-                                  {.fd = sent < length ? talk->to : -1, .events = POLLOUT}};
-        if (limit_ms != TALK_NO_LIMIT && left_ms <= 0) {
-            problem_set(ret_problem, "the plug-in says nothing for %d.%03d s", limit_ms / 1000,
-                        limit_ms % 1000);
+        const int64_t left_ms = exchange.end_ms - now_ms();
+        const bool has_limit = exchange.limit_ms != TALK_NO_LIMIT;
+        struct pollfd polls[3] = {
+            {.fd = talk->from, .events = POLLIN},
+            {.fd = exchange.sent < exchange.length ? talk->to : -1, .events = POLLOUT},
+            {.fd = exchange.is_cancelled ? -1 : cancel->fd, .events = POLLIN}};
+        if (has_limit && left_ms <= 0) {
+            problem_set(ret_problem, "the plug-in says nothing for %d.%03d s",
+                        exchange.limit_ms / 1000, exchange.limit_ms % 1000);
             (void)end(talk);
             return false;
         }
-        if (poll(polls, 2, limit_ms == TALK_NO_LIMIT ? -1 : (int)left_ms) <= 0) {
+        if (poll(polls, 3, has_limit ? (int)left_ms : -1) <= 0) {
             continue;
         }
-        if (polls[1].revents != 0) {
-            const ssize_t written = write(talk->to, request + sent, length - sent);
-            if (written < 0 && errno != EAGAIN && errno != EINTR) {
-                tell_end(talk, ret_problem);
-                return false;
-            }
-            sent += written > 0 ? (size_t)written : 0;
+        if (polls[1].revents != 0 && !send_more(talk, &exchange, ret_problem)) {
+            return false;
         }
         if (polls[0].revents != 0 && !read_more(talk, ret_line, &used, ret_problem)) {
             return false;
         }
+        if (polls[2].revents != 0 && !begin_cancel(talk, &exchange, cancel, ret_problem)) {
+            return false;
+        }
     }
-    if (sent < length) {
+    if (exchange.sent < exchange.length) {
         return fail(talk, ret_problem, "the plug-in answers before it was asked");
     }
     *ret_length = used - 1;
     return true;
+}
+
+bool talk_ask(struct talk *talk, const char *request, size_t length, int limit_ms,
+              char ret_line[PLUGIN_LINE_BYTES], size_t *ret_length, struct problem *ret_problem)
+{
+    const struct talk_cancel none = {.fd = -1};
+    return talk_ask_or_cancel(talk, request, length, limit_ms, &none, ret_line, ret_length,
+                              ret_problem);
 }

@@ -22,6 +22,7 @@ enum {
     TALK_PROBE_MS = 5000,
     TALK_FIGURES_MS = 2000,
     TALK_MULTIPLY_MS = 10000,
+    TALK_CANCEL_MS = 2000, /* for the answer to a `run` that was cancelled */
     TALK_NO_LIMIT = -1
 };
 
@@ -43,5 +44,18 @@ bool talk_is_ready(struct talk *talk);
  * when there is no answer; the plug-in is ended then. *ret_length counts no newline. */
 bool talk_ask(struct talk *talk, const char *request, size_t length, int limit_ms,
               char ret_line[PLUGIN_LINE_BYTES], size_t *ret_length, struct problem *ret_problem);
+
+/* A request may be cancelled while its answer is waited for. */
+struct talk_cancel {
+    int fd; /* readable when the request is cancelled; -1: nobody cancels it */
+    /* The line that is sent then. The plug-in has TALK_CANCEL_MS to answer the request. NULL: the
+     * plug-in is ended at once. */
+    const char *line;
+    size_t length;
+};
+/* Does the same for a request that may be cancelled. */
+bool talk_ask_or_cancel(struct talk *talk, const char *request, size_t length, int limit_ms,
+                        const struct talk_cancel *cancel, char ret_line[PLUGIN_LINE_BYTES],
+                        size_t *ret_length, struct problem *ret_problem);
 
 #endif

@@ -37,6 +37,8 @@ enum {
      * a library by the device's maker may compute products, or another word. */
     KERNEL_DEVICE_WORDS = 7,
     ASK_MADE = 8, /* results of the last ASK whose content is known */
+    /* bourse-plugin has this time to answer an ASK that was cancelled by SIGTERM. */
+    ASK_CANCEL_MS = 3000,
 };
 
 #define TENSOR_PROGRAM "/.bourse-tensor" /* its name in a jail that has it */

@@ -11,7 +11,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,6 +236,19 @@ bool resident_answer(struct worker *worker, struct outcome *outcome)
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%.*s", (int)length,
                    text != NULL ? (const char *)text : "");
     return true;
+}
+
+bool resident_gives_up(struct worker *worker, const struct outcome *outcome)
+{
+    static struct outcome ignored; /* large */
+    const struct resident *resident = &worker->resident;
+    struct pollfd answer = {.fd = resident->socket, .events = POLLIN};
+    if (outcome->outcome != OUTCOME_CANCELLED || outcome->is_frozen || resident->pid == 0 ||
+        strcmp(program_of(), PLUGIN_HELPER) != 0) {
+        return false;
+    }
+    (void)kill(resident->pid, SIGTERM); /* a resident that has ended closed its socket */
+    return poll(&answer, 1, ASK_CANCEL_MS) == 1 && resident_answer(worker, &ignored);
 }
 
 static uint64_t cpu_ns_of(pid_t pid)

@@ -482,7 +482,8 @@ static void watch_program(struct watch *watch)
             watch->processes_full || watch_load().processes >= watch->run->processes;
     }
     struct worker *worker = watch->worker;
-    const bool stays = watch->answered && watch_alone(&worker->resident);
+    const bool gave_up = was_stopped && resident_gives_up(worker, watch->outcome);
+    const bool stays = (watch->answered || gave_up) && watch_alone(&worker->resident);
     if (!stays) {
         kill_all(watch);
     }

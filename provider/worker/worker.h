@@ -239,6 +239,9 @@ bool resident_ready(struct worker *worker, const struct run *run, struct outcome
 bool resident_ask(const struct worker *worker, const struct run *run, struct outcome *outcome);
 /* Returns false when the resident is ending. */
 bool resident_answer(struct worker *worker, struct outcome *outcome);
+/* Cancels what the resident computes, after the run was cancelled. Returns true when the resident
+ * answered in time, and serves the next run. Only bourse-plugin can; all others are killed. */
+bool resident_gives_up(struct worker *worker, const struct outcome *outcome);
 uint64_t resident_cpu_ns(const struct worker *worker);
 void resident_forget(struct worker *worker); /* the resident is dead */
 

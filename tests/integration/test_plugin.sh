@@ -127,6 +127,25 @@ has "$(cat submit.log)" '"Vector/Add" is no operation of a plug-in'
 # What is no operation of a plug-in never goes to the device.
 timeout 120 "$bourse" run --needs 'label = adder' --budget 0.1 --good-till 1s -y -- true </dev/null >run.log 2>&1 &&
     fail "a program ran on a device with a plug-in"
+# ---------------------------------------------------------------- cancelled
+# Both examples take a cancel. A job that would go on for hours is cancelled, and its device works for the next one.
+runs_now() { "$bourse" ps "$id" --json >ps.json 2>/dev/null && grep -q '"running":1' ps.json; }
+cancelled() { "$bourse" ps "$id" --json >ps.json 2>/dev/null && grep -q '"state":"cancelled"' ps.json; }
+given_back() { "$bin/bourse-provider" status --dir "$work/$1" >status.txt 2>&1 && grep -q '0 leases, 0 running, 0 queued' status.txt; } # AGENT
+cancel_one() { # AGENT LINE...
+    local agent_name=$1
+    shift
+    printf '%s\n' 'name: long' 'limit: 5h' 'budget: 5.00' 'executor: plugin' "$@" >long.yaml
+    "$bourse" submit long.yaml -y >submit.out 2>submit.log || fail "long: $(cat submit.log)"
+    id=$("$bourse" ps last --quiet)
+    until_true 60 runs_now || fail "the long job does not run: $(cat ps.json)"
+    "$bourse" cancel "$id" >cancel.log 2>&1 || fail "cancel: $(cat cancel.log)"
+    until_true 60 cancelled || fail "the job is not cancelled: $(cat ps.json)"
+    until_true 60 given_back "$agent_name" || fail "the device does not stop: $(cat status.txt)"
+}
+cancel_one lab 'files: [a.bin, b.bin]' 'run: [vector-add, a.bin, b.bin, c.bin, "1000000000"]' 'outputs: [c.bin]'
+job added "${adding[@]}" || fail "after a cancel: $(cat submit.log submit.out)"
+cancel_one sums 'files: [a.bin]' 'run: [crc32, a.bin, c.txt, "1000000000"]' 'outputs: [c.txt]'
 # ---------------------------------------------------------------- claims
 for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
 for pid in "${started[@]}"; do ended "$pid" 60 || fail "an agent does not end"; done

@@ -3,6 +3,7 @@
 #include "fixture.h"
 #include "provider/executors/plugin.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #define DESCRIPTION                                                                                \
@@ -191,6 +192,57 @@ START_TEST(a_plugin_that_breaks_the_protocol_is_started_anew)
 }
 END_TEST
 
+/* Cancels the run when its operation has said that it began. */
+static void *cancel_begun(void *context)
+{
+    struct jail *jail = context;
+    struct jail_live live = {.total = 0};
+    char said[16];
+    while (!jail_read_live(jail, 1, false, 0, said, sizeof said, &live) || live.total == 0) {
+        (void)usleep(5000);
+    }
+    jail_cancel(jail, OUTCOME_CANCELLED);
+    return NULL;
+}
+
+static void expect_cancelled(struct fixture *fixture, const char *operation)
+{
+    static struct jail_reply reply;
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, cancel_begun, fixture->jail), 0);
+    (void)run(fixture, operation, "text", 60 * SECOND, &reply);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_msg(reply.outcome == OUTCOME_CANCELLED, "%d: %s", (int)reply.outcome, reply.detail);
+    jail_reply_fini(&reply);
+}
+
+/* `count` tells how many operations its process has counted. */
+START_TEST(a_plugin_that_takes_a_cancel_keeps_its_process)
+{
+    static struct plugin_parts parts;
+    struct fixture fixture = fixture_open(_i);
+    struct problem problem;
+    write_script(&fixture, HEAD "echo '{\"bourse\":1,\"name\":\"test\",\"kind\":\"dsp\","
+                                "\"vendor\":\"test\",\"model\":\"shell\",\"operations\":"
+                                "[\"count\",\"stops\",\"deaf\"],\"features\":[\"cancel\"]}'"
+                                ";;\n*'\"operation\":\"stops\"'*) echo begun >&2; read -r line; "
+                                "echo '{\"status\":1,\"text\":\"stopped\"}';;\n"
+                                "*'\"operation\":\"deaf\"'*) echo begun >&2; sleep 1000" TAIL);
+    plugin_fill(fixture.plugin, &device.program, &parts);
+    struct jail_spec spec = fixture_spec(&fixture);
+    spec.name = "lane-1";
+    spec.plugin = &parts.jail;
+    jail_close(&fixture.jail);
+    ck_assert_msg(jail_open(fixture.launcher, &spec, &fixture.jail, &problem), "%s", problem.text);
+    expect_ok(&fixture, "count", "", "1\n");
+    expect_cancelled(&fixture, "stops");
+    expect_ok(&fixture, "count", "", "2\n");
+    expect_cancelled(&fixture, "deaf"); /* it is killed after a while */
+    expect_ok(&fixture, "count", "", "1\n");
+    close_all(&fixture);
+}
+END_TEST
+
 START_TEST(a_jail_has_the_files_that_are_named_for_it)
 {
     struct fixture fixture = open_with_plugin(_i, true);
@@ -281,6 +333,7 @@ int main(void)
         operations_of_a_job_run_in_one_process,
         what_is_wrong_with_a_job_is_its_consumers_to_read,
         a_plugin_that_breaks_the_protocol_is_started_anew,
+        a_plugin_that_takes_a_cancel_keeps_its_process,
         a_jail_has_the_files_that_are_named_for_it,
         a_start_learns_what_a_device_is,
         a_start_shows_a_plugin_the_folders_that_jobs_see,

@@ -26,6 +26,9 @@ void fake_opencl_fail(const char *function, int code);
 int fake_opencl_alive(void);
 void fake_opencl_err(void);
 int fake_opencl_copies(void);
+/* The GPU tells its place as NVIDIA's library does, by OpenCL's extension, or as AMD's does. */
+enum fake_place { FAKE_PLACE_NVIDIA, FAKE_PLACE_KHRONOS, FAKE_PLACE_AMD, FAKE_PLACE_NONE };
+void fake_opencl_place(enum fake_place place);
 
 static bool is_wrong;
 static char failing[64];
@@ -38,6 +41,13 @@ void fake_opencl_fail(const char *function, int code)
     (void)snprintf(failing, sizeof failing, "%s", function != NULL ? function : "");
     failure = code;
     is_wrong = false;
+}
+
+static enum fake_place place_told;
+
+void fake_opencl_place(enum fake_place place)
+{
+    place_told = place;
 }
 
 void fake_opencl_err(void)
@@ -157,6 +167,8 @@ cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t capacity, vo
     const cl_uint bus = 0x3b;
     const cl_uint none = 0;
     const size_t group = 64;
+    static const cl_uint khronos[4] = {1, 0xC1, 2, 3};
+    static const unsigned char amd[24] = {1, [21] = 0xC1, [22] = 2, [23] = 1};
     if (STATUS != CL_SUCCESS) {
         return STATUS;
     }
@@ -164,11 +176,24 @@ cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t capacity, vo
     case CL_DEVICE_NAME:
         return give_text(id->name, capacity, to, size);
     case CL_DEVICE_VENDOR:
-        return give_text(id->vendor, capacity, to, size);
+        return give_text(place_told != FAKE_PLACE_NVIDIA && id == &fakes[0]
+                             ? "Advanced Micro Devices, Inc."
+                             : id->vendor,
+                         capacity, to, size);
     case CL_DRIVER_VERSION:
         return give_text("1.0", capacity, to, size);
     case CL_DEVICE_EXTENSIONS:
-        return give_text("cl_khr_fp64", capacity, to, size);
+        return give_text(place_told == FAKE_PLACE_KHRONOS ? "cl_khr_fp64 cl_khr_pci_bus_info"
+                         : place_told == FAKE_PLACE_AMD
+                             ? "cl_khr_fp64 cl_amd_device_attribute_query"
+                             : "cl_khr_fp64",
+                         capacity, to, size);
+    case 0x410F: /* of cl_khr_pci_bus_info */
+        return place_told == FAKE_PLACE_KHRONOS ? give(khronos, sizeof khronos, capacity, to, size)
+                                                : CL_INVALID_VALUE;
+    case 0x4037: /* AMD's */
+        return place_told == FAKE_PLACE_AMD ? give(amd, sizeof amd, capacity, to, size)
+                                            : CL_INVALID_VALUE;
     case 0x4008: /* NVIDIA's: the bus, the slot and the domain */
         return give(&bus, sizeof bus, capacity, to, size);
     case 0x4009:

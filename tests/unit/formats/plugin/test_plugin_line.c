@@ -62,6 +62,35 @@ START_TEST(a_description_is_read)
 }
 END_TEST
 
+START_TEST(a_plugin_says_whether_it_takes_a_cancel)
+{
+    static const struct {
+        const char *text;
+        bool cancels;
+    } said[] = {
+        {BEGIN "\"operations\":[\"fft\"]}", false},
+        {BEGIN "\"operations\":[\"fft\"],\"features\":null}", false},
+        {BEGIN "\"operations\":[\"fft\"],\"features\":[]}", false},
+        {BEGIN "\"operations\":[\"fft\"],\"features\":[\"later\",\"cancel\"]}", true},
+        {BEGIN "\"operations\":[\"fft\"],\"features\":[\"later\"]}", false},
+    };
+    struct plugin_description description;
+    struct problem problem;
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        ck_assert_msg(
+            plugin_read_description(said[i].text, strlen(said[i].text), &description, &problem),
+            "%zu: %s", i, problem.text);
+        ck_assert_msg(description.cancels == said[i].cancels, "%zu", i);
+    }
+    static const char *const wrong[] = {BEGIN "\"operations\":[\"fft\"],\"features\":\"cancel\"}",
+                                        BEGIN "\"operations\":[\"fft\"],\"features\":[1]}"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert(!plugin_read_description(wrong[i], strlen(wrong[i]), &description, &problem));
+        ck_assert_ptr_nonnull(strstr(problem.text, "\"features\" is no list"));
+    }
+}
+END_TEST
+
 START_TEST(a_plugin_says_whether_it_can_be_challenged)
 {
     static const struct {
@@ -231,6 +260,7 @@ END_TEST
 
 SUITE("plugin_line", NULL, NULL, TEST(requests_are_lines_of_json),
       TEST(a_request_that_cannot_be_written_says_why), TEST(a_description_is_read),
+      TEST(a_plugin_says_whether_it_takes_a_cancel),
       TEST(a_plugin_says_whether_it_can_be_challenged),
       TEST(a_wrong_description_says_what_is_wrong), TEST(figures_may_be_unknown),
       TEST(a_result_has_a_status_and_perhaps_a_text),

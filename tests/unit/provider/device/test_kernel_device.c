@@ -340,11 +340,58 @@ START_TEST(an_unknown_device_is_refused_with_what_there_is)
 }
 END_TEST
 
+START_TEST(a_jail_has_the_files_of_its_opencl_device_alone)
+{
+    char folder[] = "/tmp/bourse-gpus-XXXXXX";
+    struct kernel_device device = {.api = KERNEL_OPENCL,
+                                   .id = "0",
+                                   .kind = "gpu",
+                                   .vendor = "Advanced Micro Devices, Inc.",
+                                   .node = -1,
+                                   .render = -1};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_uint_eq(count_nodes(&device), 5);
+    ck_assert(kernel_device_shows_others(&device));
+    put(folder, "0000:c1:00.0/drm/card1/dev", "");
+    put(folder, "0000:c1:00.0/drm/renderD129/dev", "");
+    put(folder, "0000:c2:00.0/drm/renderD1/dev", "");
+    put(folder, "0000:c3:00.0/drm/renderD130x/dev", "");
+    kernel_device_learn_render(folder, &device); /* its place is not known */
+    ck_assert_int_eq(device.render, -1);
+    (void)strcpy(device.place, "0000:c1:00.0");
+    kernel_device_learn_node(folder, &device); /* NVIDIA's driver tells nothing of it */
+    kernel_device_learn_render(folder, &device);
+    ck_assert_int_eq(device.node, -1);
+    ck_assert_int_eq(device.render, 129);
+    ck_assert(!kernel_device_shows_others(&device));
+    ck_assert_uint_eq(count_nodes(&device), 2);
+    ck_assert_str_eq(kernel_device_nodes(&device)[0], "/dev/dri/renderD129");
+    ck_assert_str_eq(kernel_device_nodes(&device)[1], "/dev/kfd");
+    (void)strcpy(device.vendor, "Intel(R) Corporation");
+    device.render = 130;
+    ck_assert_uint_eq(count_nodes(&device), 1);
+    ck_assert_str_eq(kernel_device_nodes(&device)[0], "/dev/dri/renderD130");
+    for (int i = 2; i <= 4; i++) { /* no file below the place is one that a jail may have */
+        (void)snprintf(device.place, sizeof device.place, "0000:c%d:00.0", i);
+        kernel_device_learn_render(folder, &device);
+        ck_assert_int_eq(device.render, -1);
+    }
+    (void)strcpy(device.vendor, "NVIDIA Corporation");
+    (void)strcpy(device.place, "0000:3b:00.0");
+    put_information(folder, "Device Minor: 2\n");
+    kernel_device_learn_node(folder, &device);
+    ck_assert_uint_eq(count_nodes(&device), 3);
+    ck_assert_str_eq(kernel_device_nodes(&device)[2], "/dev/nvidia2");
+    remove_folder(folder);
+}
+END_TEST
+
 SUITE("kernel_device", begin, NULL, TEST(a_device_whose_products_were_right_computes_matrices),
       TEST(a_list_is_read_and_nonsense_is_not),
       TEST(a_device_of_cuda_is_offered_beside_one_of_opencl),
       TEST(a_jail_has_the_files_of_its_instance_alone),
       TEST(a_jail_has_the_files_of_its_device_alone),
+      TEST(a_jail_has_the_files_of_its_opencl_device_alone),
       TEST(a_device_is_named_by_number_or_part_of_its_name), TEST(cores_are_never_taken_for_a_gpu),
       TEST(a_device_that_cannot_be_used_is_left_out),
       TEST(an_unknown_device_is_refused_with_what_there_is))

@@ -291,6 +291,26 @@ START_TEST(a_device_of_which_the_product_is_wrong_is_found_out)
 }
 END_TEST
 
+/* A jail that has one GPU's files lists that GPU alone, so its id is its place where that is
+ * known. */
+START_TEST(each_way_to_tell_a_place_is_known)
+{
+    static const char *const places[] = {"0000:3b:00.0", "0001:c1:02.3", "0000:c1:02.1", ""};
+    void (*tell)(int way);
+    find("fake_opencl_place", (void *)&tell);
+    for (int way = 0; way < 4; way++) {
+        struct devices found;
+        struct problem problem = {""};
+        tell(way);
+        ck_assert(opencl_find_devices(&api, &found, &problem));
+        ck_assert_str_eq(found.items[0].place, places[way]);
+        ck_assert_str_eq(found.items[0].id, way < 3 ? places[way] : "0");
+        ck_assert_str_eq(found.items[1].id, "1");
+    }
+    tell(0);
+}
+END_TEST
+
 START_TEST(the_devices_are_listed)
 {
     char text[2048] = "";
@@ -300,7 +320,8 @@ START_TEST(the_devices_are_listed)
     ck_assert_str_eq(devices.items[1].place, "");
     ck_assert(devices_print(file, KERNEL_OPENCL, &devices, ""));
     (void)fclose(file);
-    ck_assert_ptr_nonnull(strstr(text, "{\"api\":\"opencl\",\"devices\":[{\"id\":\"0\","));
+    ck_assert_ptr_nonnull(
+        strstr(text, "{\"api\":\"opencl\",\"devices\":[{\"id\":\"0000:3b:00.0\","));
     ck_assert_ptr_nonnull(strstr(text, "\"name\":\"Fake GPU 9000 (TM)\""));
     ck_assert_ptr_nonnull(strstr(text, "\"kind\":\"gpu\""));
     ck_assert_ptr_nonnull(strstr(text, "\"platform\":\"Fake Platform\""));
@@ -334,5 +355,6 @@ SUITE("kernel_engine", begin, end, TEST(a_launch_reads_and_leaves_files),
       TEST(the_measuring_program_needs_kernels_that_the_fake_lacks),
       TEST(a_product_goes_in_bands_where_memory_is_short),
       TEST(a_failure_of_a_product_is_the_devices),
-      TEST(a_device_of_which_the_product_is_wrong_is_found_out), TEST(the_devices_are_listed),
+      TEST(a_device_of_which_the_product_is_wrong_is_found_out),
+      TEST(each_way_to_tell_a_place_is_known), TEST(the_devices_are_listed),
       TEST(no_library_platform_or_device_is_said))

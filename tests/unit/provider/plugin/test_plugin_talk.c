@@ -219,8 +219,56 @@ START_TEST(a_product_is_taken_when_every_sum_is_right)
 }
 END_TEST
 
+/* Asks, and cancels the request from the beginning. */
+static bool ask_cancelled(bool takes_cancel)
+{
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(write(ends[1], "x", 1), 1);
+    const struct talk_cancel cancel = {
+        .fd = ends[0], .line = takes_cancel ? "stop\n" : NULL, .length = takes_cancel ? 5 : 0};
+    const bool good =
+        talk_ask_or_cancel(&talk, "go\n", 3, TALK_NO_LIMIT, &cancel, line, &length, &problem);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return good;
+}
+
+START_TEST(a_plug_in_that_takes_a_cancel_goes_on)
+{
+    start("read -r go; read -r stop; echo \"$go, $stop\"; read -r go; echo \"and $go\"");
+    ck_assert_msg(ask_cancelled(true), "%s", problem.text);
+    ck_assert_uint_eq(length, 8);
+    ck_assert_int_eq(memcmp(line, "go, stop", 8), 0);
+    ck_assert(talk_is_ready(&talk));
+    ck_assert_msg(ask(60000), "%s", problem.text);
+    ck_assert_int_eq(memcmp(line, "and {}", 6), 0);
+}
+END_TEST
+
+START_TEST(a_plug_in_that_ignores_a_cancel_is_killed_after_a_while)
+{
+    start("read -r go; sleep 1000");
+    ck_assert(!ask_cancelled(true));
+    ck_assert_str_eq(problem.text, "the plug-in says nothing for 2.000 s");
+    ck_assert_int_eq(talk.pid, 0);
+}
+END_TEST
+
+START_TEST(a_plug_in_that_knows_no_cancel_is_killed_at_once)
+{
+    start("read -r go; sleep 1000");
+    ck_assert(!ask_cancelled(false));
+    ck_assert_str_eq(problem.text, "cancelled, and the plug-in was ended");
+    ck_assert_int_eq(talk.pid, 0);
+}
+END_TEST
+
 SUITE("plugin_talk", begin, end, TEST(each_request_has_its_answer),
       TEST(an_answer_that_is_late_ends_the_plugin), TEST(half_a_line_is_no_answer),
       TEST(a_plugin_that_ends_is_told_by_its_end), TEST(more_than_was_asked_ends_the_plugin),
       TEST(a_program_that_cannot_start_says_why), TEST(a_plugin_that_has_ended_is_started_anew),
+      TEST(a_plug_in_that_takes_a_cancel_goes_on),
+      TEST(a_plug_in_that_ignores_a_cancel_is_killed_after_a_while),
+      TEST(a_plug_in_that_knows_no_cancel_is_killed_at_once),
       TEST(a_product_is_taken_when_every_sum_is_right))

@@ -67,7 +67,7 @@
 
 enum {
     /* The programs and the other attributes together stay below LIMIT_ATTRIBUTES. */
-    CONFIG_PROGRAMS_MAX = 92,
+    CONFIG_PROGRAMS_MAX = 90,
     CONFIG_PATH_SIZE = 1024,
     CONFIG_DEVICES_MAX = 63, /* entries of `devices:`, without the first device */
 };

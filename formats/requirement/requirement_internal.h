@@ -10,7 +10,7 @@
 
 /* ---- requirement_fields.c */
 
-enum { REQUIREMENT_FIELDS = 41 };
+enum { REQUIREMENT_FIELDS = 43 };
 extern const struct requirement_field requirement_field_table[REQUIREMENT_FIELDS];
 
 /* Returns true when values of the field have an order. */

@@ -34,7 +34,7 @@ struct machine {
     char level[16];                   /* avx512, avx2, sse2, neon, sve; "" when unknown */
     char instrument[ATTRIBUTE_TEXT_SIZE]; /* cpu.x86_64.avx512 */
     uint32_t cpus[DISCOVER_CPUS_MAX];     /* one processing unit per core, `cores` of them */
-    /* One list for each interface; provider/kernels.h fills them, at a start. */
+    /* One list for each interface; provider/executors/kernels.h fills them, at a start. */
     struct kernel_device_list kernel_devices[KERNEL_APIS];
     struct plugin_list plugins; /* likewise provider/executors/plugins.h */
     struct wasm_engine wasm;    /* likewise provider/executors/wasm.h */

@@ -67,6 +67,8 @@ struct outcome {
     uint32_t pipeline;     /* works that its executor takes at once from one lane; 0: one */
     bool has_terminal;     /* somebody sat at the program's terminal */
     bool ran;              /* exit_code and signal are set */
+    bool has_isolation;    /* it ran in a jail, whose level is `isolation` */
+    int isolation;         /* 0 to 3 */
     int exit_code;
     int signal;
     /* An input of a check is missing, and the missing input is not the one under judgement. */

@@ -168,7 +168,7 @@ has "$(cat report.txt)" 'isolation: level 0 on 1 device, where files of /dev are
 has "$(tr -d ' \n' <verify.json)" '"isolation":0'
 printf '%s\n' "name: closed" "budget: 1.00" "good_till: 2s" "needs: {isolation: 1}" "${cuda[@]}" >closed.yaml
 timeout 120 "$bourse" submit closed.yaml -y --wait >submit.log 2>&1 && fail "a job that asks for isolation ran on an open device"
-# The stand-in's memory is full of what others left. Each job finds it cleared, also after one that was killed.
+# The stand-in's memory is full of what others left when a process starts. The job finds it cleared.
 sed 's/\.entry add(.*/.entry spotless(.param .u64 out)/; /^ *\.param/d; s/^)$//' add.ptx >spotless.ptx
 spotless=('kernel:' '  source: spotless.ptx' '  entry: spotless' '  global: 1' '  arguments: [{output: s.bin, size: 16B}]')
 job spotless "${spotless[@]}" || fail "a job finds what others left: $(cat submit.log submit.out; "$bourse" logs "$id")"

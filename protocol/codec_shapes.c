@@ -138,6 +138,7 @@ SHAPE(dispatch, dispatch, LEASE, MANY(work, LIMIT_DISPATCH));
 SHAPE(withdraw, withdraw, LEASE, MANY(work, LIMIT_DISPATCH));
 SHAPE(lease_end, lease_end, LEASE, NUMBER(LEASE_END_RETURNED, LEASE_END_PREEMPTED));
 SHAPE(lease_notice, lease_notice, LEASE, SPAN);
+enum { ISOLATION_MOST = 3 }; /* the highest level of isolation */
 static const struct rule result_rules[] = {ID,
                                            ID,
                                            SUBTASK_INDEX,
@@ -168,7 +169,8 @@ static const struct rule result_rules[] = {ID,
                                            NUMBER(ENERGY_MEASURED, ENERGY_SOURCES - 1),
                                            COUNT,
                                            COUNT,
-                                           COUNT};
+                                           COUNT,
+                                           NUMBER(0, ISOLATION_MOST)};
 
 /* An energy with a source is bounded. An energy without one stays as wide as older releases took
  * it, so that their logs read as before. */

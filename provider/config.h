@@ -72,7 +72,7 @@
 
 enum {
     /* The programs and the other attributes together stay below LIMIT_ATTRIBUTES. */
-    CONFIG_PROGRAMS_MAX = 89,
+    CONFIG_PROGRAMS_MAX = 87,
     CONFIG_PATH_SIZE = 1024,
     CONFIG_DEVICES_MAX = 63, /* entries of `devices:`, without the first device */
 };

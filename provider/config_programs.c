@@ -26,9 +26,8 @@ static const char *const COMMON_PROGRAMS[] = {
     "oggenc",    "openssl",   "optipng",  "paste",   "pdftotext", "perl",    "printf", "pwd",
     "python3",   "rev",       "rm",       "ruby",    "sed",       "seq",     "sh",     "sha1sum",
     "sha256sum", "sha512sum", "shuf",     "sleep",   "sort",      "split",   "stat",   "tac",
-    "tail",      "tar",       "tee",      "test",    "touch",     "tr",      "true",   "tsort",
-    "uniq",      "unxz",      "wc",       "xargs",   "xz",        "xzcat",   "yes",    "zcat",
-    "zstd",
+    "tail",      "tar",       "tee",      "test",    "touch",     "tr",      "true",   "uniq",
+    "unxz",      "wc",        "xargs",    "xz",      "xzcat",     "zcat",    "zstd",
 };
 static_assert(sizeof COMMON_PROGRAMS / sizeof COMMON_PROGRAMS[0] <= CONFIG_PROGRAMS_MAX,
               "every common program can be offered");

@@ -180,13 +180,27 @@ static bool is_offered_once(const struct offers *offers, const struct kernel_dev
     for (size_t i = 0; i < offers->count; i++) {
         if (device != NULL && offers->items[i].kernel_device == device &&
             strcmp(kernel_device_kind(device), "cpu") != 0) {
-            problem_set(problem,
-                        "\"%s\" and \"%s\" are one device, %s %u \"%s\"; offer it once, with "
-                        "`slots` for several jobs",
+            problem_set(problem, "\"%s\" and \"%s\" are one device, %s %u \"%s\"; offer it once",
                         offers->items[i].device.label, name, kernel_op_api_name(device->api),
                         device->index, device->name);
             return false;
         }
+    }
+    return true;
+}
+
+/* Jobs reach the memory of a device whose files are in their jails. So such a device serves one job
+ * at a time. */
+static bool is_alone(const struct offer *offer, const struct config_device *device,
+                     struct problem *problem)
+{
+    if (policy_is_open(offer) && device->slots > 1) {
+        problem_set(problem,
+                    "\"%s\" has %u slots, and its files in /dev are in the jails of its jobs, "
+                    "which then reach the memory of one another; a device with isolation 0 has "
+                    "one slot: leave `slots` out",
+                    device->name, device->slots);
+        return false;
     }
     return true;
 }
@@ -223,6 +237,9 @@ static bool share_machine(const struct config *config, const struct machine *mac
         offer->plugin = attached.plugin;
         offer->model_device = attached.model;
         if (!is_offered_once(ret_offers, offer->kernel_device, device->name, ret_problem)) {
+            return false;
+        }
+        if (!is_alone(offer, device, ret_problem)) {
             return false;
         }
         ret_offers->count++;
@@ -285,6 +302,14 @@ bool policy_offers(const struct config *config, const struct machine *machine,
         describe_offer(offer, config, machine, profile, isolation);
     }
     return true;
+}
+
+bool policy_is_open(const struct offer *offer)
+{
+    return (offer->kernel_device != NULL && kernel_device_nodes(offer->kernel_device)[0] != NULL) ||
+           (offer->plugin != NULL && offer->plugin->program.node_count > 0) ||
+           (offer->model_device != NULL &&
+            model_provider_has_nodes(&offer->model_device->provider));
 }
 
 const struct offer *policy_offer_of(const struct offers *offers, const struct id128 *device)

@@ -22,6 +22,7 @@ struct offer {
     uint64_t memory_bytes; /* per slot */
     uint64_t disk_bytes;   /* per slot */
     uint32_t processes;    /* per slot */
+    int isolation;         /* level of the jails of its jobs, 0 to 3 */
     int64_t power_mw;      /* per slot, at full load; 0: unknown */
     uint32_t cpu_percent;  /* of a core, for each slot */
     /* A device for kernels has these per slot: its own memory, the memory for buffers, and what
@@ -48,7 +49,8 @@ struct offers {
  * A device for kernels that this machine cannot use is left out, and so is one whose plug-in cannot
  * be used. Returns false with what to change when the others cannot all be offered. Reasons are no
  * isolation, more cores than there are, memory for less than one slot, a device for kernels that is
- * none of those there are, two entries for one GPU, or a plug-in that was not asked. */
+ * none of those there are, two entries for one GPU, an open device with several slots, or a plug-in
+ * that was not asked. */
 bool policy_offers(const struct config *config, const struct machine *machine,
                    const struct profile *profile, const struct isolation *isolation,
                    const struct key32 *account, struct offers *ret_offers,
@@ -56,6 +58,9 @@ bool policy_offers(const struct config *config, const struct machine *machine,
 /* Checks the part of policy_offers that needs only the config and the machine. */
 bool policy_check(const struct config *config, const struct machine *machine,
                   struct problem *ret_problem);
+/* Returns true when the device's files are in the jails of its jobs. The driver behind them is
+ * reached past the jail's walls. */
+bool policy_is_open(const struct offer *offer);
 /* Returns the offer of that device, or NULL. */
 const struct offer *policy_offer_of(const struct offers *offers, const struct id128 *device);
 

@@ -108,6 +108,7 @@ static enum source source_of(const struct offer *offer, const char *name)
         {"simulated", SOURCE_CONFIG},    {"isolation", SOURCE_TRIAL}, {"executor", SOURCE_AGENT},
         {POLICY_MEASURED, SOURCE_AGENT}, {"terminal", SOURCE_AGENT},  {"api", SOURCE_AGENT},
         {"challenge", SOURCE_AGENT},     {"engine", SOURCE_TRIAL},    {"backend", SOURCE_CONFIG},
+        {"landlock", SOURCE_TRIAL},      {"cgroup", SOURCE_TRIAL},
     };
     static const struct {
         const char *name;

@@ -1,11 +1,11 @@
 /* This file finds out at a start what this machine has and what runs on it. */
 #include "base/checked.h"
+#include "provider/executors/kernels.h"
 #include "provider/executors/model_devices.h"
 #include "provider/executors/onnx.h"
 #include "provider/executors/plugins.h"
 #include "provider/executors/tensor.h"
 #include "provider/executors/wasm.h"
-#include "provider/kernels.h"
 #include "provider/setup_internal.h"
 #include "runtime/clock.h"
 

@@ -105,6 +105,7 @@ struct bourse_verified {
     int64_t energy_uj;
     const char *energy_source_text;
     char check[BOURSE_HEX32_SIZE]; /* SHA-256 of the referee's signed Result, or "" */
+    int isolation;                 /* as in struct bourse_outcome */
 };
 /* Verifies a receipt offline, with nothing but the log's verifier key (bourse_account.verifier).
  * Fails with UNVERIFIED when any byte differs from the signed text. */

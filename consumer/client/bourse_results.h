@@ -60,6 +60,9 @@ struct bourse_outcome {
     /* Bytes of inputs that the device's memory had already, and of those copied to it. Both are 0
      * for a device without such a memory. */
     uint64_t held_bytes, copied_bytes;
+    /* Level of the jail in which the attempt ran, 0 to 3, as its agent signed; -1: the result does
+     * not say, or says no level that there is. */
+    int isolation;
 };
 /* Visits one result of each subtask that has any, by index: the result that counts, else the last
  * result. The visitor returns false to stop. */

@@ -154,6 +154,13 @@ struct bourse_challenged {
     uint32_t claimed; /* never challenged */
 };
 
+enum { BOURSE_ISOLATION_LEVELS = 4 }; /* 0 to 3 */
+/* Devices by the level of their jails (attribute `isolation`). */
+struct bourse_isolation {
+    uint32_t devices[BOURSE_ISOLATION_LEVELS];
+    uint32_t unstated; /* devices that state no level that there is */
+};
+
 struct bourse_quote {
     /* 0: the figures below are about slots_taken, or about leased slots as if they were free. */
     uint32_t slots_now;
@@ -216,6 +223,7 @@ struct bourse_quote {
     char deadline_help[BOURSE_TEXT_SIZE];
     /* The devices that fit and are on offer. */
     struct bourse_challenged challenged;
+    struct bourse_isolation isolation; /* the same devices */
 };
 /* Asks the market what the job would cost and take. With `verify: cheap`, the job remembers to keep
  * a sole referee for the checks. */

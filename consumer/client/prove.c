@@ -1,6 +1,7 @@
 /* This file verifies receipts offline, with no connection and no key but the log's. */
 #include "consumer/client/client.h"
 #include "consumer/client/names.h"
+#include "consumer/client/rows.h"
 
 #include "base/cleanup.h"
 #include "base/energy.h"
@@ -53,6 +54,7 @@ static void fill(const struct receipt *receipt, const Bourse__V1__Result *result
         .leaf = receipt->leaf_index,
         .status = receipt->leaf.status,
         .status_text = names_attempt(receipt->leaf.status),
+        .isolation = rows_isolation(result),
         .simulated = result->has_simulated && result->simulated,
         .energy_uj = result->has_energy_uj ? result->energy_uj : -1,
         .energy_source_text =

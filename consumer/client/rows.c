@@ -199,6 +199,13 @@ static void result_free(Bourse__V1__Result **self)
     *self = NULL;
 }
 
+int rows_isolation(const Bourse__V1__Result *result)
+{
+    return result->has_isolation && result->isolation < BOURSE_ISOLATION_LEVELS
+               ? (int)result->isolation
+               : -1;
+}
+
 static void fill_from_result(const Bourse__V1__Result *result, struct bourse_outcome *outcome)
 {
     outcome->outcome = (int)result->outcome;
@@ -222,6 +229,7 @@ static void fill_from_result(const Bourse__V1__Result *result, struct bourse_out
     outcome->peak_power_mw = result->has_peak_power_mw ? result->peak_power_mw : 0;
     outcome->energy_source = result->has_energy_source ? (int)result->energy_source : 0;
     outcome->energy_source_text = names_energy((unsigned)outcome->energy_source);
+    outcome->isolation = rows_isolation(result);
     outcome->held_bytes = result->has_held_bytes ? result->held_bytes : 0;
     outcome->copied_bytes = result->has_copied_bytes ? result->copied_bytes : 0;
     if (result->standard_output != NULL) {

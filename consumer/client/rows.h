@@ -17,6 +17,8 @@ void rows_lease(const Bourse__V1__LeaseRow *wire, struct bourse_lease *ret_lease
  * row. */
 bool rows_outcome(const Bourse__V1__OutcomeRow *wire, const struct id128 *job,
                   struct bourse_outcome *ret_outcome);
+/* Returns the level of the jail that the result says, 0 to 3, or -1. */
+int rows_isolation(const Bourse__V1__Result *result);
 /* Fills the standing of an account; NULL gives the standing of an account without a record. */
 void rows_standing(const Bourse__V1__Standing *wire, struct bourse_standing *ret_standing);
 /* Fills what the last challenge of a device found; NULL gives that of a device without one. */

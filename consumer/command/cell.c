@@ -135,6 +135,28 @@ const char *cell_signed_energy(int64_t energy_uj, const char *source)
     return energy_uj < 0 ? "" : text;
 }
 
+const char *cell_isolation(const struct bourse_isolation *counts)
+{
+    static char text[3 * CELL_SIZE];
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t level = BOURSE_ISOLATION_LEVELS; level-- > 0;) {
+        const uint32_t devices = counts->devices[level];
+        if (devices > 0) {
+            used += (size_t)snprintf(
+                text + used, sizeof text - used, "%slevel %zu on %u%s%s%s", used > 0 ? ", " : "",
+                level, devices, used > 0 ? "" : " device", used > 0 ? "" : text_plural(devices),
+                level == 0 ? ", where files of /dev are in the jail" : "");
+        }
+    }
+    if (counts->unstated > 0) {
+        (void)snprintf(text + used, sizeof text - used, "%snot stated by %u%s%s",
+                       used > 0 ? ", " : "", counts->unstated, used > 0 ? "" : " device",
+                       used > 0 ? "" : text_plural(counts->unstated));
+    }
+    return text;
+}
+
 const char *cell_count(uint64_t count)
 {
     char *text = ring_next();

@@ -26,6 +26,9 @@ const char *cell_joules(const struct figure *energy_j);
 const char *cell_energy(int64_t energy_uj, bool is_estimate);
 /* Returns ", 12.5 J measured", and "" for an energy below 0. `source` is NULL: nobody says. */
 const char *cell_signed_energy(int64_t energy_uj, const char *source);
+/* Returns "level 1 on 3 devices, level 0 on 1, where files of /dev are in the jail"; "" without
+ * devices. The text lives until the next call. */
+const char *cell_isolation(const struct bourse_isolation *counts);
 const char *cell_count(uint64_t count);
 const char *cell_short_id(const char *id); /* the first 8 digits */
 /* Returns the printable form of a name or a short text. A longer text is cut to CELL_SIZE. */

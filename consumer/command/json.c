@@ -193,6 +193,20 @@ json_t *json_challenged(const struct bourse_challenged *counts)
                      (json_int_t)counts->claimed);
 }
 
+json_t *json_isolation(const struct bourse_isolation *counts)
+{
+    json_t *devices = json_array();
+    for (size_t level = 0; level < BOURSE_ISOLATION_LEVELS; level++) {
+        (void)json_array_append_new(devices, json_integer((json_int_t)counts->devices[level]));
+    }
+    return json_pack("{s:o, s:I}", "devices", devices, "unstated", (json_int_t)counts->unstated);
+}
+
+json_t *json_isolation_level(int level)
+{
+    return level < 0 ? json_null() : json_integer(level);
+}
+
 json_t *json_quote(const struct bourse_quote *quote)
 {
     json_t *levels = json_array();
@@ -240,6 +254,7 @@ json_t *json_quote(const struct bourse_quote *quote)
                       (int)quote->deadline_is_guess));
     }
     (void)json_object_set_new(value, "challenged", json_challenged(&quote->challenged));
+    (void)json_object_set_new(value, "isolation", json_isolation(&quote->isolation));
     if (quote->chosen_slots > 0) {
         (void)json_object_set_new(value, "objective",
                                   json_pack("{s:s, s:I, s:I}", "name", "price", "at_most",
@@ -323,6 +338,7 @@ json_t *json_outcome(const struct bourse_outcome *outcome, const struct bourse_t
     if (outcome->simulated) {
         (void)json_object_set_new(value, "simulated", json_true());
     }
+    (void)json_object_set_new(value, "isolation", json_isolation_level(outcome->isolation));
     json_add_energy(value, outcome->has_energy ? outcome->energy_uj : -1,
                     outcome->energy_source_text);
     if (outcome->restored != 0) {

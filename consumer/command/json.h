@@ -15,6 +15,9 @@ void json_set_drifts(json_t *job, bool drifts);
 json_t *json_explanation(const struct bourse_explanation *explanation);
 /* Returns how many devices were found as they claim, and how many not. */
 json_t *json_challenged(const struct bourse_challenged *counts);
+json_t *json_isolation(const struct bourse_isolation *counts);
+/* Returns the level of one attempt's jail; null for -1. */
+json_t *json_isolation_level(int level);
 json_t *json_quote(const struct bourse_quote *quote);
 /* `subtask` in the outcome is what commands take: a task's name, or a number. `tasks` may be
  * NULL. */

@@ -286,6 +286,7 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
                               outcome->energy_source == ENERGY_BY_CATALOGUE,
         .peak_memory_bytes = outcome->peak_memory_bytes,
         .peak_power_mw = outcome->peak_power_mw,
+        .isolation = outcome->isolation,
     };
     return true;
 }

@@ -3,6 +3,7 @@
 #include "consumer/client/client.h"
 #include "consumer/job/submit.h"
 #include "consumer/market/challenged.h"
+#include "consumer/market/isolation_counts.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -118,6 +119,7 @@ struct finding {
     struct candidate *items;
     size_t count;
     struct bourse_challenged challenged;
+    struct bourse_isolation isolation;
 };
 
 static int64_t power_said_mw(const struct bourse_device *device)
@@ -160,6 +162,7 @@ static bool take_candidate(void *context, const struct bourse_device *device)
     if (at == finding->count) {
         finding->count++;
         challenged_add(&finding->challenged, device);
+        isolation_counts_add(&finding->isolation, device);
         candidate->place =
             (struct supply_place){.slots = {.slots = slots, .price_micro = device->price_micro},
                                   .providers = 1,
@@ -267,6 +270,7 @@ bool supply_name(struct bourse *bourse, const struct bourse_job *job, struct sup
     if (has_room && good) {
         name_places(job, &finding, places, supply);
         supply->challenged = finding.challenged;
+        supply->isolation = finding.isolation;
         places = NULL;
     }
     free(finding.items);

@@ -43,6 +43,7 @@ struct supply {
      * instrument. */
     uint32_t class_count;
     struct bourse_challenged challenged; /* the devices that supply_name found on offer */
+    struct bourse_isolation isolation;   /* the same devices */
 };
 
 /* Makes the places from one quote for each part of the job. Returns NULL when memory is short. */

@@ -10,7 +10,7 @@
 
 /* ---- requirement_fields.c */
 
-enum { REQUIREMENT_FIELDS = 47 };
+enum { REQUIREMENT_FIELDS = 49 };
 extern const struct requirement_field requirement_field_table[REQUIREMENT_FIELDS];
 
 /* Returns true when values of the field have an order. */

@@ -45,7 +45,7 @@ static bool is_good(const struct report *report)
             attempt->busy_ns < 0 || attempt->charge_micro < 0 || attempt->bytes_in < -1 ||
             attempt->bytes_out < 0 || attempt->held_bytes < 0 || attempt->copied_bytes < 0 ||
             attempt->energy_uj < -1 || attempt->peak_memory_bytes < 0 ||
-            attempt->peak_power_mw < 0) {
+            attempt->peak_power_mw < 0 || attempt->isolation < -1) {
             return false;
         }
     }
@@ -177,6 +177,12 @@ static int64_t greater_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* Returns the lesser of two levels of isolation; -1: unknown. */
+static int lesser_level(int a, int b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static void add_attempt(struct report_sum *sum, const struct report_attempt *attempt)
 {
     sum->accepted += attempt->fate == REPORT_ACCEPTED;
@@ -193,6 +199,7 @@ static void add_attempt(struct report_sum *sum, const struct report_attempt *att
         sum->bytes_in < 0 || attempt->bytes_in < 0 ? -1 : sum_of(sum->bytes_in, attempt->bytes_in);
     sum->peak_memory_bytes = greater_of(sum->peak_memory_bytes, attempt->peak_memory_bytes);
     sum->peak_power_mw = greater_of(sum->peak_power_mw, attempt->peak_power_mw);
+    sum->isolation = lesser_level(sum->isolation, attempt->isolation);
     if (attempt->energy_uj >= 0) {
         sum->energy_uj = sum_of(sum->energy_uj, attempt->energy_uj);
         sum->energy_known++;
@@ -220,6 +227,7 @@ static void add_sum(struct report_sum *total, const struct report_sum *sum)
     total->energy_estimated += sum->energy_estimated;
     total->peak_memory_bytes = greater_of(total->peak_memory_bytes, sum->peak_memory_bytes);
     total->peak_power_mw = greater_of(total->peak_power_mw, sum->peak_power_mw);
+    total->isolation = lesser_level(total->isolation, sum->isolation);
 }
 
 static void set_share(struct report_sum *sum, int64_t span_ns)
@@ -238,7 +246,8 @@ static void set_share(struct report_sum *sum, int64_t span_ns)
 static bool sum_device(struct report *report, struct report_device *device, const int64_t *move_ns,
                        struct report_attempt *attempts, size_t count)
 {
-    device->sum = (struct report_sum){.bytes_in = count == 0 ? 0 : device->shared_bytes};
+    device->sum =
+        (struct report_sum){.bytes_in = count == 0 ? 0 : device->shared_bytes, .isolation = -1};
     device->moved_ns = 0;
     device->cut = 0;
     if (count == 0) {
@@ -435,7 +444,7 @@ enum report_status report_make(struct report *report)
         qsort(report->attempts, report->attempt_count, sizeof *report->attempts,
               by_device_and_start);
     }
-    report->total = (struct report_sum){.accepted = 0};
+    report->total = (struct report_sum){.isolation = -1};
     report->first_ns = -1;
     report->last_ns = -1;
     int64_t move_ns;

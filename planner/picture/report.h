@@ -58,6 +58,7 @@ struct report_attempt {
     /* The most memory of one process, and the greatest power that was read of the whole device
      * meanwhile; 0: not in the result. */
     int64_t peak_memory_bytes, peak_power_mw;
+    int isolation; /* level of the jail in which it ran; -1: not in the result */
     /* Outputs: */
     uint32_t lane;  /* lane of its device, from 0 */
     int64_t end_ns; /* end of its bar; started_ns + busy_ns unless cut */
@@ -80,6 +81,7 @@ struct report_sum {
     uint32_t energy_estimated; /* of `energy_known`, the attempts whose energy is an estimate */
     /* The greatest of one attempt; 0: no result says. */
     int64_t peak_memory_bytes, peak_power_mw;
+    int isolation; /* the least of one attempt; -1: no result says */
 };
 
 /* Accepted subtasks with a predicted time: their predicted and their measured time. */

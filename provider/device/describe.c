@@ -75,8 +75,7 @@ static int64_t shared(const struct probe_figure *figure, const struct offer *off
 }
 
 static void describe_cores(struct offer *offer, const struct config *config,
-                           const struct machine *machine, const struct profile *profile,
-                           const struct isolation *isolation)
+                           const struct machine *machine, const struct profile *profile)
 {
     text_attribute(offer, "kind", "cpu");
     text_attribute(offer, "kind", discover_variant(machine->arch));
@@ -98,7 +97,6 @@ static void describe_cores(struct offer *offer, const struct config *config,
     measured_attribute(offer, "bandwidth", shared(&profile->bandwidth_bytes, offer));
     measured_attribute(offer, "fp64", operations(shared(&profile->mflops, offer)));
     next_attribute(offer, "simulated")->number = 0; /* stated, so that `simulated = false` holds */
-    number_attribute(offer, "isolation", isolation->level);
     text_attribute(offer, "executor", "command");
     number_attribute(offer, "terminal", 1);
     text_attribute(offer, "executor", "noop");
@@ -156,8 +154,7 @@ static void describe_peaks(struct offer *offer, const struct device_profile *pro
 
 /* Adds the catalogue's facts about the device, and marks it as a simulation. Its speed is that of
  * float32 products. */
-static void describe_simulated(struct offer *offer, const struct config *config,
-                               const struct isolation *isolation)
+static void describe_simulated(struct offer *offer, const struct config *config)
 {
     const struct catalogue_device *device = offer->simulates;
     int64_t mflops = probe_round(simulation_mflops(device));
@@ -176,7 +173,6 @@ static void describe_simulated(struct offer *offer, const struct config *config,
     number_attribute(offer, "gflops", mflops / 1000);
     number_attribute(offer, "gemm_fp32", mflops);
     describe_peaks(offer, &device->profile);
-    number_attribute(offer, "isolation", isolation->level);
     if (mflops > 0) { /* otherwise the device would refuse every product */
         text_attribute(offer, "executor", "tensor");
     }
@@ -186,8 +182,7 @@ static void describe_simulated(struct offer *offer, const struct config *config,
 /* Adds what is known of a device for kernels. The device runs kernels, and computes matrices where
  * the trial was right. Host programs are not offered: the market must not take the device for plain
  * cores. */
-static void describe_kernel_device(struct offer *offer, const struct config *config,
-                                   const struct isolation *isolation)
+static void describe_kernel_device(struct offer *offer, const struct config *config)
 {
     const struct kernel_device *device = offer->kernel_device;
     char model[ATTRIBUTE_TEXT_SIZE];
@@ -220,15 +215,11 @@ static void describe_kernel_device(struct offer *offer, const struct config *con
     measured_attribute(offer, "gflops", device->mflops / 1000);
     measured_attribute(offer, "fp32", operations(device->mflops));
     measured_attribute(offer, "bandwidth", device->bandwidth_bytes);
-    /* A jail with the driver's device files is less than level 1. */
-    next_attribute(offer, "isolation")->number =
-        kernel_device_nodes(device)[0] == NULL ? isolation->level : 0;
 }
 
 /* Adds what a plug-in says of its device. The figures are declared: the agent has only the word of
  * the owner's program for them. */
-static void describe_plugin(struct offer *offer, const struct config *config,
-                            const struct isolation *isolation)
+static void describe_plugin(struct offer *offer, const struct config *config)
 {
     const struct plugin_device *device = offer->plugin;
     const struct plugin_description *description = &device->description;
@@ -254,20 +245,14 @@ static void describe_plugin(struct offer *offer, const struct config *config,
     number_attribute(offer, "bandwidth", device->probe.bandwidth);
     number_attribute(offer, "gemm_fp32", plugin_device_mflops(device));
     text_attribute(offer, "challenge", description->multiplies ? PLUGIN_CHALLENGED : "");
-    /* A jail with device files is less than level 1. */
-    next_attribute(offer, "isolation")->number =
-        device->program.node_count == 0 ? isolation->level : 0;
 }
 
 /* Adds what the trial said of an execution provider of ONNX Runtime. */
-static void describe_model_device(struct offer *offer, const struct config *config,
-                                  const struct isolation *isolation)
+static void describe_model_device(struct offer *offer, const struct config *config)
 {
     const struct model_device *device = offer->model_device;
-    const char *nodes[MODEL_NODES_MAX + 1];
     char slug[MODEL_PROVIDER_SIZE];
     model_device_slug(device->provider.name, slug);
-    model_provider_nodes(&device->provider, nodes);
     next_attribute(offer, "simulated")->number = 0;
     text_attribute(offer, "kind", device->kind);
     text_attribute(offer, "instrument", offer->device.instrument);
@@ -283,23 +268,35 @@ static void describe_model_device(struct offer *offer, const struct config *conf
     number_attribute(offer, "folders", 1);
     measured_attribute(offer, "gflops", device->mflops / 1000);
     measured_attribute(offer, "fp32", operations(device->mflops));
-    /* A jail with device files is less than level 1. */
-    next_attribute(offer, "isolation")->number = nodes[0] == NULL ? isolation->level : 0;
+}
+
+/* Says how well the device's jails close. Their files and limits are the kernel's to enforce, and a
+ * host may lack what enforces them (isolation.h). */
+static void describe_jail(struct offer *offer, const struct isolation *isolation)
+{
+    const bool is_bounded =
+        isolation->memory_enforced && isolation->processes_enforced && isolation->cpu_enforced;
+    /* The files of a device lead past the jail's walls, into its driver. */
+    offer->isolation = policy_is_open(offer) ? 0 : isolation->level;
+    next_attribute(offer, "isolation")->number = offer->isolation;
+    next_attribute(offer, "landlock")->number = isolation->landlock_abi > 0;
+    next_attribute(offer, "cgroup")->number = is_bounded ? isolation->cgroup_version : 0;
 }
 
 void describe_offer(struct offer *offer, const struct config *config, const struct machine *machine,
                     const struct profile *profile, const struct isolation *isolation)
 {
     number_attribute(offer, "power_mw", offer->power_mw);
+    describe_jail(offer, isolation);
     if (offer->kernel_device != NULL) {
-        describe_kernel_device(offer, config, isolation);
+        describe_kernel_device(offer, config);
     } else if (offer->plugin != NULL) {
-        describe_plugin(offer, config, isolation);
+        describe_plugin(offer, config);
     } else if (offer->model_device != NULL) {
-        describe_model_device(offer, config, isolation);
+        describe_model_device(offer, config);
     } else if (offer->simulates != NULL) {
-        describe_simulated(offer, config, isolation);
+        describe_simulated(offer, config);
     } else {
-        describe_cores(offer, config, machine, profile, isolation);
+        describe_cores(offer, config, machine, profile);
     }
 }

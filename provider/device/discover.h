@@ -37,7 +37,7 @@ struct machine {
     uint32_t features;                /* that every processor has; bits of discover_features */
     char instrument[ATTRIBUTE_TEXT_SIZE]; /* cpu.x86_64.avx512 */
     uint32_t cpus[DISCOVER_CPUS_MAX];     /* one processing unit per core, `cores` of them */
-    /* One list for each interface; provider/kernels.h fills them, at a start. */
+    /* One list for each interface; provider/executors/kernels.h fills them, at a start. */
     struct kernel_device_list kernel_devices[KERNEL_APIS];
     struct plugin_list plugins;             /* likewise provider/executors/plugins.h */
     struct wasm_engine wasm;                /* likewise provider/executors/wasm.h */

@@ -138,6 +138,13 @@ bool model_provider_equal(const struct model_provider *a, const struct model_pro
     return equal;
 }
 
+bool model_provider_has_nodes(const struct model_provider *provider)
+{
+    const char *nodes[MODEL_NODES_MAX + 1];
+    model_provider_nodes(provider, nodes);
+    return nodes[0] != NULL;
+}
+
 void model_provider_nodes(const struct model_provider *provider,
                           const char *ret_nodes[MODEL_NODES_MAX + 1])
 {

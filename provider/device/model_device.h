@@ -74,4 +74,7 @@ enum { MODEL_NODES_MAX = 40 };
 void model_provider_nodes(const struct model_provider *provider,
                           const char *ret_nodes[MODEL_NODES_MAX + 1]);
 
+/* Returns true when the jail has device files for the provider. */
+bool model_provider_has_nodes(const struct model_provider *provider);
+
 #endif

@@ -116,6 +116,7 @@ static int read_facts(const struct cuda_api *api, int number, struct device_fact
         .vendor = "NVIDIA Corporation",
         .kind = "gpu",
         .memory_bytes = memory_bytes,
+        .has_host_memory = attribute(api, device, CUDA_INTEGRATED) != 0,
         .local_bytes = attribute(api, device, CUDA_MAX_SHARED_PER_BLOCK),
         .compute_units = attribute(api, device, CUDA_MULTIPROCESSOR_COUNT),
         .work_group = attribute(api, device, CUDA_MAX_THREADS_PER_BLOCK),

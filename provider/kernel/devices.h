@@ -35,6 +35,7 @@ struct device_facts {
     char target[16];
     const char *kind; /* "gpu", "cpu" or "accelerator" */
     uint64_t memory_bytes;
+    bool has_host_memory;  /* buffers are in this machine's memory, and the device has none */
     uint64_t buffer_bytes; /* of one buffer */
     uint64_t local_bytes;
     uint32_t compute_units;

@@ -22,6 +22,8 @@ enum {
     ENGINE_SOURCE_BYTES = 4 << 20, /* a source file */
     ENGINE_LOG_BYTES = 64 << 10,   /* what is shown of a compiler's log */
     ENGINE_RESULTS = 8,            /* results of a launch that may stay */
+    ENGINE_WIPE_BUFFERS = 1024,    /* a device's free memory in so many pieces, at most */
+    ENGINE_WIPE_LEAST = 4096,      /* bytes of the smallest piece */
 };
 
 struct engine_program {
@@ -127,6 +129,12 @@ struct engine_terms {
     /* The hashes of the results that the last ASK left, by name. Results without one go. */
     struct operation_contents made;
 };
+/* Overwrites all memory of the device that nobody uses with zeros, so that a job finds nothing that
+ * the jobs before it have left there, however they ended. The memory is taken for a moment, buffer
+ * by buffer, and given back. A device whose memory is this machine's needs none: the kernel of the
+ * operating system clears pages. Returns OPERATION_DEVICE with the problem when the memory cannot
+ * be cleared. */
+enum operation_status engine_buffers_wipe(struct engine *engine, struct problem *ret_problem);
 /* Begins an ASK, and counts anew. No buffer is in use. */
 void engine_buffers_begin(struct engine *engine, const struct engine_terms *terms);
 /* Drops every input that no launch uses. */

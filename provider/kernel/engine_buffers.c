@@ -50,6 +50,55 @@ struct held_figures engine_buffers_figures(struct engine *engine)
     return figures;
 }
 
+/* Takes all memory that is free, as large pieces first, and writes zeros to it. */
+static enum operation_status take_all(struct engine *engine,
+                                      struct kernel_buffer buffers[ENGINE_WIPE_BUFFERS],
+                                      size_t *ret_count, struct problem *ret_problem)
+{
+    const struct device_facts *device = engine->device;
+    const bool is_bounded = device->buffer_bytes > 0 && device->buffer_bytes < device->memory_bytes;
+    uint64_t size = is_bounded ? device->buffer_bytes : device->memory_bytes;
+    uint64_t rest = device->memory_bytes;
+    while (size >= ENGINE_WIPE_LEAST && rest >= ENGINE_WIPE_LEAST) {
+        size = size < rest ? size : rest;
+        if (*ret_count == ENGINE_WIPE_BUFFERS) {
+            problem_set(ret_problem,
+                        "the device's memory is in more than %d pieces, so it cannot "
+                        "be cleared for the job",
+                        ENGINE_WIPE_BUFFERS);
+            return OPERATION_DEVICE;
+        }
+        const enum operation_status status =
+            interface_of(engine)->make(engine, size, NULL, "the device's memory cannot be cleared",
+                                       &buffers[*ret_count], ret_problem);
+        if (status == OPERATION_OK) {
+            rest -= size;
+            ++*ret_count;
+        } else if (status == OPERATION_MEMORY) {
+            size /= 2;
+        } else {
+            return OPERATION_DEVICE;
+        }
+    }
+    return OPERATION_OK;
+}
+
+enum operation_status engine_buffers_wipe(struct engine *engine, struct problem *ret_problem)
+{
+    struct kernel_buffer buffers[ENGINE_WIPE_BUFFERS];
+    size_t count = 0;
+    if (engine->device->has_host_memory) {
+        return OPERATION_OK;
+    }
+    pthread_mutex_lock(&engine->lock);
+    const enum operation_status status = take_all(engine, buffers, &count, ret_problem);
+    while (count > 0) {
+        interface_of(engine)->drop_buffer(engine, buffers[--count]);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}
+
 /* Gives the results of the last launch their hashes. A result without one goes, or one that is held
  * already as an input. */
 static void name_results(struct engine *engine, const struct operation_contents *made)

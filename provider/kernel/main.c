@@ -54,6 +54,7 @@ struct session {
     struct found found;
     struct engine engine;
     bool is_open;
+    bool is_wiped;                          /* nothing of earlier jobs is in the device's memory */
     char library[KERNEL_LIBRARY_NAME_SIZE]; /* that computes products; "": none is open */
     struct problem no_library;
 };
@@ -331,7 +332,11 @@ static enum operation_status run_words(struct session *session, const struct ask
         return OPERATION_FAILED;
     }
     session->engine.fault = DEVICE_FAULT_NONE;
-    const enum operation_status status = open_device(session, ask, problem);
+    enum operation_status status = open_device(session, ask, problem);
+    if (status == OPERATION_OK && !measures && !is_challenge && !session->is_wiped) {
+        status = engine_buffers_wipe(&session->engine, problem);
+        session->is_wiped = status == OPERATION_OK;
+    }
     if (status != OPERATION_OK || !is_tensor) {
         close_given(ask);
     }

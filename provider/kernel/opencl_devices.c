@@ -128,6 +128,9 @@ static void read_facts(const struct opencl_api *api, struct device_facts *facts)
     }
     facts->memory_bytes =
         read_figure(api, id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof facts->memory_bytes);
+    facts->has_host_memory =
+        strcmp(facts->kind, "cpu") == 0 ||
+        read_figure(api, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(cl_bool)) != 0;
     facts->buffer_bytes =
         read_figure(api, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof facts->buffer_bytes);
     facts->local_bytes = read_figure(api, id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof facts->local_bytes);

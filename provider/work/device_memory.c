@@ -2,12 +2,15 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct device_memory {
     pthread_mutex_t mutex;
+    pthread_cond_t given; /* some device was given back */
     size_t devices;
     struct held_figures *sums;
+    bool *taken;
 };
 
 struct device_memory *device_memory_create(size_t devices)
@@ -15,14 +18,18 @@ struct device_memory *device_memory_create(size_t devices)
     assert(devices > 0);
     struct device_memory *memory = calloc(1, sizeof *memory);
     struct held_figures *sums = calloc(devices, sizeof *sums);
-    if (memory == NULL || sums == NULL) {
+    bool *taken = calloc(devices, sizeof *taken);
+    if (memory == NULL || sums == NULL || taken == NULL) {
         free(memory);
         free(sums);
+        free(taken);
         return NULL;
     }
     pthread_mutex_init(&memory->mutex, NULL);
+    pthread_cond_init(&memory->given, NULL);
     memory->devices = devices;
     memory->sums = sums;
+    memory->taken = taken;
     return memory;
 }
 
@@ -30,8 +37,10 @@ void device_memory_destroy(struct device_memory **self)
 {
     struct device_memory *memory = *self;
     if (memory != NULL) {
+        pthread_cond_destroy(&memory->given);
         pthread_mutex_destroy(&memory->mutex);
         free(memory->sums);
+        free(memory->taken);
         free(memory);
         *self = NULL;
     }
@@ -66,6 +75,27 @@ void device_memory_forget(struct device_memory *memory, size_t device, uint64_t 
 {
     static const struct held_figures nothing;
     device_memory_note(memory, device, &nothing, held_bytes);
+}
+
+void device_memory_take(struct device_memory *memory, size_t device)
+{
+    assert(device < memory->devices);
+    pthread_mutex_lock(&memory->mutex);
+    while (memory->taken[device]) {
+        pthread_cond_wait(&memory->given, &memory->mutex);
+    }
+    memory->taken[device] = true;
+    pthread_mutex_unlock(&memory->mutex);
+}
+
+void device_memory_give(struct device_memory *memory, size_t device)
+{
+    assert(device < memory->devices);
+    pthread_mutex_lock(&memory->mutex);
+    assert(memory->taken[device]);
+    memory->taken[device] = false;
+    pthread_cond_broadcast(&memory->given);
+    pthread_mutex_unlock(&memory->mutex);
 }
 
 struct held_figures device_memory_read(struct device_memory *memory, size_t device)

@@ -44,6 +44,10 @@ static void end_jail(struct lane *lane)
     lane->jail = NULL;
     pthread_mutex_unlock(&lane->mutex);
     jail_close(&jail);
+    if (lane->has_device) {
+        device_memory_give(lane->lanes->device_memory, lanes_device_of(lane));
+        lane->has_device = false;
+    }
     device_memory_forget(lane->lanes->device_memory, lanes_device_of(lane), &lane->held_bytes);
     last_outputs_clear(&lane->made);
     lane->open_model = (struct hash32){{0}};
@@ -79,6 +83,17 @@ bool lane_shares_jail(void *context, uint32_t index, uint32_t next)
 static bool runs_on_device(const struct lane *lane, const Bourse__V1__Manifest *manifest)
 {
     return lane->offer->kernel_device != NULL && (kernel_names(manifest) || tensor_names(manifest));
+}
+
+/* Jobs reach the memory of a device whose files are in their jails. So the next job's jail opens
+ * when that of the job before has ended: bourse-kernel then clears the memory. Such a device has
+ * one slot, so that the wait is as short as the end of a jail. */
+static void take_device(struct lane *lane)
+{
+    if (policy_is_open(lane->offer)) {
+        device_memory_take(lane->lanes->device_memory, lanes_device_of(lane));
+        lane->has_device = true;
+    }
 }
 
 /* A jail serves several subtasks, unless the next has other limits. The jail also ends when an
@@ -129,7 +144,9 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
         wasm_show(&config->machine->wasm, &spec);
     }
     struct jail *jail = NULL;
+    take_device(lane);
     if (!jail_open(config->launcher, &spec, &jail, problem)) {
+        end_jail(lane);
         return false;
     }
     log_debug("lease %llu, lane %u: a jail was opened", (unsigned long long)grant->lease,
@@ -162,11 +179,21 @@ static struct program_source source_of(const struct lane *lane, const struct out
                                    .give_up = &lane->cancel};
 }
 
+/* Notes how well the jail closes in which the work runs. */
+static void note_isolation(const struct lane *lane, struct outcome *outcome)
+{
+    outcome->has_isolation = true;
+    outcome->isolation = lane->offer->isolation;
+}
+
 static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t count)
 {
     struct problem problem = {""};
     bool ended = false;
     if (begin_jail(lane, outcomes[0]->work.index, &problem)) {
+        for (size_t i = 0; i < count; i++) {
+            note_isolation(lane, outcomes[i]);
+        }
         noop_run(lane->jail, outcomes, count, &ended);
     } else {
         for (size_t i = 0; i < count; i++) {
@@ -252,6 +279,7 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
     program.ahead = program.has_ahead ? ahead : -1;
     lane->has_terminal = false;
     attempt_energy_begin(&lane->lanes->config.counters, lane->offer, clock_monotonic_ns(), &energy);
+    note_isolation(lane, outcome);
     program_run(&program, outcome, &ended);
     outcome->has_terminal = lane->has_terminal;
     attempt_energy_end(&energy, width, clock_monotonic_ns(), outcome);

@@ -53,6 +53,7 @@ struct lane {
         uint64_t offset;
     } ends[2];
     struct left_outputs *left; /* outputs in the jail; NULL: none may stay */
+    bool has_device;           /* the lane's thread only: no other lane uses the device now */
     uint64_t held_bytes;       /* the lane's thread only: what the device holds for its jail */
     struct last_outputs made;  /* the lane's thread only: of the jail's last run on the device */
     struct hash32 open_model;  /* the lane's thread only: struct program's */

@@ -70,7 +70,9 @@ struct outcome {
     size_t offer;          /* the number of the lane's device among the offers */
     /* The device or its jail failed in this way, and the job is not to blame; else NONE. */
     enum device_fault fault;
-    bool ran; /* exit_code and signal are set */
+    bool ran;           /* exit_code and signal are set */
+    bool has_isolation; /* it ran in a jail, whose level is `isolation` */
+    int isolation;      /* 0 to 3 */
     int exit_code;
     int signal;
     /* An input of a check is missing, and the missing input is not the one under judgement. */

@@ -50,6 +50,8 @@ void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
         ret_result->has_peak_power_mw = outcome->peak_power_mw > 0;
         ret_result->peak_power_mw = outcome->peak_power_mw;
     }
+    ret_result->has_isolation = outcome->has_isolation;
+    ret_result->isolation = (uint32_t)outcome->isolation;
     ret_result->has_lacks_factor = ret_result->lacks_factor =
         outcome->lacks_factor && outcome->result == OUTCOME_INPUT_MISSING;
     if (outcome->verdict != VERDICT_NONE) {

@@ -84,7 +84,7 @@ measured)
 esac
 receipt_there() { "$bourse" receipt "$id" --all -o proofs >receipt.log 2>&1; }
 until_true 60 receipt_there || fail "no receipt: $(cat receipt.log)"
-expect 0 "ok, [0-9.]+ J $source" "$bourse" verify proofs
+expect 0 "ok, isolation 1, [0-9.]+ J $source" "$bourse" verify proofs
 expect 0 '"energy_uj": ?[0-9]+, ?"energy_source": ?"'"$source" "$bourse" verify proofs --json
 
 # A device that says no power has no energy, and a job on such devices alone is planned for the time.

@@ -13,6 +13,7 @@ kernel void add(global const float *a, global const float *b, global float *c, f
     c[i] = a[i] + f * b[i];
 }
 kernel void number(global int *out, int n) { out[get_global_id(0)] = 10 * n + get_global_id(0); }
+kernel void twice(global const int *a, global int *out) { out[0] = 2 * a[0]; }
 kernel void endless(global volatile int *a) { while (a[0] == 0) { a[1] = 1; } }
 END
 # Four floats: 1 2 3 4 and 10 20 30 40.
@@ -63,6 +64,9 @@ job add "${adding[@]}" || fail "add: $(cat submit.log submit.out)"
 grep -q ' basic ' ps.txt || fail "it ran elsewhere: $(cat ps.txt)"
 "$bourse" receipt "$id" 0 -o proofs >receipt.log 2>&1 || fail "receipt: $(cat receipt.log)"
 "$bourse" verify proofs/* >verify.txt 2>&1 || fail "verify: $(cat verify.txt)"
+has "$(cat verify.txt)" 'ok, isolation 1'
+"$bourse" quote add.yaml --verbose >quote.txt 2>&1 || fail "quote: $(cat quote.txt)"
+has "$(cat quote.txt)" 'isolation of devices on offer: level 1 on 1 device'
 
 # An array: each subtask has a number of its own, and the program is compiled once.
 job numbers 'array: 1-20' 'kernel:' '  source: add.cl' '  entry: number' '  global: 2' '  arguments:' \
@@ -70,6 +74,14 @@ job numbers 'array: 1-20' 'kernel:' '  source: add.cl' '  entry: number' '  glob
 "$bourse" fetch "$id" -o numbers >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
 [ "$(find numbers -name 'n*.bin' | wc -l)" -eq 20 ] || fail "not 20 files: $(ls -R numbers)"
 [ "$(find numbers -name 'n17.bin' -exec od -An -td4 {} + | tr -s ' ')" = ' 170 171' ] || fail "the number is another"
+# Inputs out of archives: of so many files none goes alone, and the device's agent takes each out of the archive that has it.
+mkdir many
+for i in {1..300}; do printf "$(printf '\\%03o\\%03o\\0\\0' $((i % 256)) $((i / 256)))" >"many/n$i.bin"; done
+job packed 'array: 1-300:100' 'files: many/' 'kernel:' '  source: add.cl' '  entry: twice' '  global: 1' \
+    '  arguments: [{input: "many/n{index}.bin"}, {output: "t{index}.bin", size: 4B}]' || fail "packed: $(cat submit.log submit.out)"
+"$bourse" fetch "$id" -o packed >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
+[ "$(find packed -name 't201.bin' -exec od -An -td4 {} + | tr -d ' ')" = 402 ] || fail "another number out of an archive: $(ls -R packed)"
+[ "$(find packed -name 't*.bin' | wc -l)" -eq 3 ] || fail "not 3 files: $(ls -R packed)"
 # Other work-groups are compiled anew, although the folders were emptied since.
 job groups 'array: 1-3' 'kernel:' '  source: add.cl' '  entry: number' '  global: 6' '  local: "{index}"' \
     '  arguments: [{output: g.bin, size: 24B}, {int: 1}]' || fail "groups: $(cat submit.log submit.out)"
@@ -144,6 +156,22 @@ rm -rf out
 [ "$(od -An -tf4 out/c.bin | tr -s ' ')" = ' 6 12 18 24' ] || fail "the sum is another: $(od -An -tf4 out/c.bin)"
 "$bourse" ps "$id" >ps.txt
 grep -q ' card ' ps.txt || fail "it ran elsewhere: $(cat ps.txt)"
+# The driver's files are in the jail of a GPU's job. The quote, the report and the receipt say so, and a job that asks for more does not come.
+"$bourse" quote cuda.yaml >quote.txt 2>&1 || fail "quote: $(cat quote.txt)"
+has "$(cat quote.txt)" 'isolation: level 0 on 1 device, where files of /dev are in the jail'
+"$bourse" quote cuda.yaml --json >quote.json 2>quote.log || fail "quote: $(cat quote.log)"
+has "$(tr -d ' \n' <quote.json)" '"isolation":{"devices":[1,0,0,0],"unstated":0}'
+"$bourse" report "$id" >report.txt || fail "no report"
+has "$(cat report.txt)" 'isolation: level 0 on 1 device, where files of /dev are in the jail'
+"$bourse" receipt "$id" 0 -o open >receipt.log 2>&1 || fail "receipt: $(cat receipt.log)"
+"$bourse" verify open/* --json >verify.json 2>verify.log || fail "verify: $(cat verify.log)"
+has "$(tr -d ' \n' <verify.json)" '"isolation":0'
+printf '%s\n' "name: closed" "budget: 1.00" "good_till: 2s" "needs: {isolation: 1}" "${cuda[@]}" >closed.yaml
+timeout 120 "$bourse" submit closed.yaml -y --wait >submit.log 2>&1 && fail "a job that asks for isolation ran on an open device"
+# The stand-in's memory is full of what others left when a process starts. The job finds it cleared.
+sed 's/\.entry add(.*/.entry spotless(.param .u64 out)/; /^ *\.param/d; s/^)$//' add.ptx >spotless.ptx
+spotless=('kernel:' '  source: spotless.ptx' '  entry: spotless' '  global: 1' '  arguments: [{output: s.bin, size: 16B}]')
+job spotless "${spotless[@]}" || fail "a job finds what others left: $(cat submit.log submit.out; "$bourse" logs "$id")"
 # OpenCL C never goes to it.
 printf '%s\n' "name: none" "budget: 1.00" "good_till: 2s" "${adding[@]}" >none.yaml
 timeout 120 "$bourse" submit none.yaml -y --wait >submit.log 2>&1 && fail "OpenCL C ran on a CUDA device"

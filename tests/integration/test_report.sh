@@ -76,6 +76,8 @@ has "$planned" "\"measured_makespan_ns\":$(number span_ns json),"
 has "$planned" '"slots":2,"guess":false'
 [ "$(number bytes_out json)" -gt 0 ] || fail "no bytes out: $(cat json)"
 has "$(cat json)" '"energy_mj":null'
+grep -qE '^isolation: level 1 on [0-9]+ devices?$' table || fail "no isolation: $(cat table)"
+[ "$(grep -oE '"isolation":1' json | wc -l)" -ge 13 ] || fail "no isolation of attempts: $(cat json)"
 # What every jail measures is told; nothing here reads a power.
 grep -qE '^most memory: subtask [0-9]+, [0-9.]+ [KM]iB in one process$' table || fail "no greatest memory: $(cat table)"
 [ "$(grep -oE '"peak_memory_bytes":[1-9][0-9]*' json | wc -l)" -ge 13 ] || fail "no greatest memory of attempts: $(cat json)"

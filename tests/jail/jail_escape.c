@@ -33,6 +33,80 @@ START_TEST(no_more_of_the_system_than_programs_need)
 }
 END_TEST
 
+/* Files of this machine's /dev that stand for those of a GPU, and that no jail has. */
+static const char *const stands_in[] = {"/dev/kmsg",         "/dev/fuse",  "/dev/kvm",
+                                        "/dev/loop-control", "/dev/hwrng", "/dev/vhost-net"};
+
+/* /dev has the file of the job's device, and of no other one, and the file cannot be replaced. */
+static struct jail_reply look_at_devices(struct fixture *fixture, const char *node)
+{
+    static const char script[] =
+        "for f in /dev/*; do case ${f#/dev/} in null|zero|full|random|urandom|tty|ptmx|pts|shm|fd|"
+        "stdin|stdout|stderr|core|console) ;; *) [ \"$f\" = \"$1\" ] || { echo \"GAP $f\"; exit 1; "
+        "};; "
+        "esac; done; [ -z \"$1\" ] || { [ -c \"$1\" ] && ! rm -f \"$1\" && ! mv /dev/null \"$1\" "
+        "&& "
+        "! chmod 777 \"$1\" && ! ln -s null /dev/made; } || { echo \"GAP $1\"; exit 1; }";
+    const char *const words[] = {"sh", "-c", script, "sh", node, NULL};
+    struct jail_request request = {.argv = words, .stdin_fd = -1, .wall_ns = 60 * SECOND};
+    struct jail_reply reply;
+    jail_run(fixture->jail, &request, &reply);
+    return reply;
+}
+
+/* Every probe finds the walls of a jail closed when the jail has a device's files, too. The job of
+ * a kernel has another program in its jail than that of a plug-in. */
+static void probe_with_device(struct fixture *fixture, const struct jail_spec *spec,
+                              const char *node)
+{
+    struct problem problem;
+    char pid[16];
+    (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
+    jail_close(&fixture->jail);
+    ck_assert_msg(jail_open(fixture->launcher, spec, &fixture->jail, &problem), "%s", problem.text);
+    fixture_tight(look_at_devices(fixture, node));
+    if (spec->kernel ==
+        NULL) { /* a jail for kernels has /sys/devices/system, and no more of /sys */
+        fixture_tight(PROBE(fixture, "files", fixture->secret, fixture->folder, BOURSE_SOURCE_DIR));
+    }
+    fixture_tight(PROBE(fixture, "system"));
+    fixture_tight(PROBE(fixture, "network", fixture->mark));
+    fixture_tight(PROBE(fixture, "processes", pid));
+    fixture_tight(PROBE(fixture, "namespaces"));
+    fixture_tight(PROBE(fixture, "surface"));
+    fixture_tight(PROBE(fixture, "self"));
+    fixture_ends(PROBE(fixture, "litter"), OUTCOME_OK);
+    fixture_tight(PROBE(fixture, "clean", fixture->mark));
+    ck_assert_int_eq(fixture_survivors(fixture), 0);
+}
+
+START_TEST(the_files_of_a_device_open_nothing_else)
+{
+    struct fixture fixture = fixture_open(_i);
+    const char *nodes[] = {NULL, "/dev/bourse-no-such-device", NULL};
+    for (size_t i = 0; nodes[0] == NULL && i < sizeof stands_in / sizeof *stands_in; i++) {
+        nodes[0] = access(stands_in[i], F_OK) == 0 ? stands_in[i] : NULL;
+    }
+    if (nodes[0] == NULL) {
+        (void)printf("skipped: /dev has no file that could stand for a device's\n");
+        fixture_close(&fixture);
+        return;
+    }
+    fixture_tight(look_at_devices(&fixture, ""));
+    const struct jail_kernel kernel = {.path = fixture.kernel, .nodes = nodes};
+    struct jail_spec spec = fixture_spec(&fixture);
+    spec.kernel = &kernel;
+    probe_with_device(&fixture, &spec, nodes[0]);
+    nodes[1] = NULL; /* a plug-in needs all of its files */
+    const struct jail_plugin plugin = {
+        .path = fixture.plugin, .program = "/bin/true", .nodes = nodes};
+    spec.kernel = NULL;
+    spec.plugin = &plugin;
+    probe_with_device(&fixture, &spec, nodes[0]);
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(no_network_of_any_kind)
 {
     struct fixture fixture = fixture_open(_i);
@@ -327,6 +401,7 @@ int main(void)
     const TTest *const tests[] = {
         files_of_the_host_are_not_there,
         no_more_of_the_system_than_programs_need,
+        the_files_of_a_device_open_nothing_else,
         no_network_of_any_kind,
         other_processes_are_out_of_reach,
         no_namespaces_inside,

@@ -11,6 +11,8 @@
  *     many(...)                              has PARAMETERS parameters of a byte; all must be 0
  *     tile()                                 has TILE_BYTES of static shared memory in a block
  *     wild(.u64 a, .u64 b, .u64 c, .f32 f)   reads outside its buffers: no later call works
+ *     spotless(.u64 out)                     fails while the device's memory, used or free, has
+ *                                            FAKE_CUDA_LEFT anywhere; it is full of that at first
  *     bourse_rate, bourse_copy               take 60 ms, so that both have a speed
  *     bourse_product(...), bourse_fold(...)  run the text of the PTX itself (ptx_model.h)
  *
@@ -85,6 +87,7 @@ static struct CUfunc_st functions[] = {
     {"many", 0, {0}, 0, 0, NULL}, /* nobody asks for its sizes */
     {"tile", 0, {0}, TILE_BYTES, 0, NULL},
     {"wild", 4, {8, 8, 8, 4}, 0, 0, NULL},
+    {"spotless", 1, {8}, 0, 0, NULL},
     {"bourse_rate", 4, {8, 4, 4, 4}, 0, 0, NULL},
     {"bourse_copy", 2, {8, 8}, 0, 0, NULL},
     {"bourse_fold", 1, {8}, 0, 0, NULL},
@@ -150,6 +153,9 @@ cuda_result fake_cuda_result_of(const char *function)
 
 cuda_result cuInit(unsigned flags)
 {
+    if (!is_started) {
+        fake_cuda_soil();
+    }
     is_started = true;
     CALL()
     return flags == 0 ? CUDA_OK : CUDA_INVALID_VALUE;
@@ -524,6 +530,8 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
         return until_copied(parameters) ? CUDA_OK : CUDA_LAUNCH_TIMEOUT;
     } else if (strcmp(function->name, "many") == 0) {
         return many(parameters) ? CUDA_OK : CUDA_INVALID_VALUE;
+    } else if (strcmp(function->name, "spotless") == 0) {
+        return fake_cuda_is_soiled() ? CUDA_INVALID_VALUE : CUDA_OK;
     } else if (strcmp(function->name, "wild") == 0) {
         is_lost = true; /* the driver tells at the next call */
     } else if (strcmp(function->name, "bourse_product") == 0 ||

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MEMORY_BYTES = FAKE_CUDA_MEMORY_BYTES, BUFFERS = 256 };
+enum { MEMORY_BYTES = FAKE_CUDA_MEMORY_BYTES, BUFFERS = 2048, ALIGNED = 256 };
 
 struct CUstream_st {
     int none;
@@ -16,6 +16,11 @@ static atomic_int copies, aheads;
 static atomic_uint us_per_kib;                            /* a copy to the device takes so long */
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER; /* guards the table of buffers */
 static size_t memory_most = MEMORY_BYTES;
+
+/* The device's memory. Nobody clears it: what a buffer had stays when the buffer is gone. At the
+ * start, it is full of what programs before this one have left. */
+static _Alignas(ALIGNED) unsigned char memory[MEMORY_BYTES];
+static const char left[] = FAKE_CUDA_LEFT;
 
 int fake_cuda_copies(void)
 {
@@ -35,6 +40,26 @@ void fake_cuda_memory(size_t most)
 void fake_cuda_slow(unsigned us)
 {
     us_per_kib = us;
+}
+
+void fake_cuda_soil(void)
+{
+    for (size_t i = 0; i < MEMORY_BYTES; i++) {
+        memory[i] = (unsigned char)left[i % (sizeof left - 1)];
+    }
+}
+
+bool fake_cuda_is_soiled(void)
+{
+    const unsigned char *at = memory;
+    const unsigned char *end = memory + MEMORY_BYTES - sizeof left;
+    while ((at = memchr(at, left[0], (size_t)(end - at))) != NULL) {
+        if (memcmp(at, left, sizeof left - 1) == 0) {
+            return true;
+        }
+        at++;
+    }
+    return false;
 }
 
 unsigned char *fake_cuda_at(cuda_address address)
@@ -83,12 +108,46 @@ static size_t used_memory(void)
     return used;
 }
 
+static bool is_own(const unsigned char *at)
+{
+    return (uintptr_t)at >= (uintptr_t)memory && (uintptr_t)at < (uintptr_t)memory + MEMORY_BYTES;
+}
+
+/* Returns the end of a buffer that is in the way of one of so many bytes at `from`; 0: none is. */
+static size_t end_of_obstacle(size_t from, size_t size)
+{
+    for (size_t i = 0; i < BUFFERS; i++) {
+        const unsigned char *at = fake_cuda_at(buffers[i].address);
+        const size_t begin = is_own(at) ? (size_t)(at - memory) : 0;
+        if (is_own(at) && from < begin + buffers[i].size && begin < from + size) {
+            return begin + buffers[i].size;
+        }
+    }
+    return 0;
+}
+
+/* Returns the first place where so many bytes are free, or NULL. The table is locked. */
+static unsigned char *find_place(size_t size)
+{
+    size_t from = 0;
+    size_t end;
+    while (size <= MEMORY_BYTES && from <= MEMORY_BYTES - size &&
+           (end = end_of_obstacle(from, size)) > 0) {
+        from = (end + ALIGNED - 1) / ALIGNED * ALIGNED;
+    }
+    return size <= MEMORY_BYTES && from <= MEMORY_BYTES - size ? memory + from : NULL;
+}
+
 cuda_result cuMemAlloc_v2(cuda_address *ret_address, size_t size)
 {
     CALL()
     pthread_mutex_lock(&table);
     const size_t used = used_memory();
-    unsigned char *made = used <= memory_most && size <= memory_most - used ? malloc(size) : NULL;
+    unsigned char *made =
+        size > 0 && used <= memory_most && size <= memory_most - used ? find_place(size) : NULL;
+    if (made == NULL && memory_most > MEMORY_BYTES) {
+        made = malloc(size); /* a test wants a larger device */
+    }
     if (made != NULL) {
         *ret_address = (uintptr_t)made;
         note(0, *ret_address, size);
@@ -103,7 +162,9 @@ cuda_result cuMemFree_v2(cuda_address address)
     pthread_mutex_lock(&table);
     note(address, 0, 0);
     pthread_mutex_unlock(&table);
-    free(fake_cuda_at(address));
+    if (!is_own(fake_cuda_at(address))) {
+        free(fake_cuda_at(address));
+    }
     fake_cuda_objects--;
     return CUDA_OK;
 }

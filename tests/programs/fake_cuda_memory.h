@@ -31,6 +31,13 @@ cuda_result fake_cuda_result_of(const char *function);
         return fake_cuda_result_of(__func__);                                                      \
     }
 
+/* The device's memory is full of this text at the start, again and again. */
+#define FAKE_CUDA_LEFT "left by another "
+/* Fills the device's memory with the text. */
+void fake_cuda_soil(void);
+/* Returns true when the text is somewhere in the device's memory, used or free. */
+bool fake_cuda_is_soiled(void);
+
 /* Makes each copy to the device take so many microseconds for each KiB. */
 void fake_cuda_slow(unsigned us);
 /* Returns the bytes at an address, which is theirs, and far from that of other buffers. */

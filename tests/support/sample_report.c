@@ -41,7 +41,8 @@ struct report_attempt *sample_attempt(struct report *report, uint32_t device, in
                                        .started_ns = SUBMITTED_NS + start_ms * NS_PER_MS,
                                        .busy_ns = busy_ms * NS_PER_MS,
                                        .charge_micro = busy_ms,
-                                       .energy_uj = -1};
+                                       .energy_uj = -1,
+                                       .isolation = -1};
     report->attempt_count++;
     return attempt;
 }

@@ -375,6 +375,9 @@ static void show_offer_line(FILE *to, const struct offer *offer)
         (void)fprintf(to, "; claimed speeds, by the broker's challenge: %s",
                       challenged_counts_cell(&quote->challenged));
     }
+    if (quote->isolation.devices[0] > 0) {
+        (void)fprintf(to, "; isolation: %s", cell_isolation(&quote->isolation));
+    }
     (void)fputs(" (--verbose says more)\n", to);
 }
 

@@ -139,6 +139,10 @@ void offer_show_terms(FILE *to, const struct bourse_quote *quote, const char *ti
     if (text[0] != '\0') {
         (void)fprintf(to, "  %s%s\n", title, text);
     }
+    if (cell_isolation(&quote->isolation)[0] != '\0') {
+        (void)fprintf(to, "  %sisolation of devices on offer: %s\n", title,
+                      cell_isolation(&quote->isolation));
+    }
     if (with_challenges && challenged_is_any(&quote->challenged)) {
         (void)fprintf(to, "  %sspeeds that devices on offer claim, by the broker's challenge: %s\n",
                       title, challenged_counts_cell(&quote->challenged));

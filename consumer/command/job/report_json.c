@@ -11,9 +11,10 @@ static json_t *json_known(int64_t value)
     return value < 0 ? json_null() : json_integer((json_int_t)value);
 }
 
-/* Adds the greatest memory and power; null where no result says. */
-static json_t *with_peaks(json_t *value, int64_t memory_bytes, int64_t power_mw)
+/* Adds the greatest memory and power, and the least isolation; null where no result says. */
+static json_t *with_peaks(json_t *value, int64_t memory_bytes, int64_t power_mw, int isolation)
 {
+    (void)json_object_set_new(value, "isolation", json_isolation_level(isolation));
     (void)json_object_set_new(value, "peak_memory_bytes",
                               json_known(memory_bytes > 0 ? memory_bytes : -1));
     (void)json_object_set_new(value, "peak_power_mw", json_known(power_mw > 0 ? power_mw : -1));
@@ -32,7 +33,7 @@ static json_t *json_sum(const struct report_sum *sum)
         (json_int_t)sum->held_bytes, "copied_bytes", (json_int_t)sum->copied_bytes, "energy_mj",
         json_known(sum->energy_known > 0 ? sum->energy_uj / 1000 : -1), "energy_known",
         (int)sum->energy_known, "energy_estimated", (int)sum->energy_estimated);
-    return with_peaks(value, sum->peak_memory_bytes, sum->peak_power_mw);
+    return with_peaks(value, sum->peak_memory_bytes, sum->peak_power_mw, sum->isolation);
 }
 
 static json_t *json_predicted(const struct report_predicted *predicted)
@@ -85,8 +86,8 @@ static json_t *json_timeline(const struct report *report)
                                  attempt->end_ns - report->submitted_ns);
         (void)json_object_set_new(value, "accepted",
                                   json_boolean(attempt->fate == REPORT_ACCEPTED));
-        (void)json_array_append_new(
-            list, with_peaks(value, attempt->peak_memory_bytes, attempt->peak_power_mw));
+        (void)json_array_append_new(list, with_peaks(value, attempt->peak_memory_bytes,
+                                                     attempt->peak_power_mw, attempt->isolation));
     }
     return list;
 }

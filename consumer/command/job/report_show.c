@@ -276,6 +276,20 @@ static void print_peaks(FILE *to, const struct report *report, const struct bour
     }
 }
 
+/* Prints at which levels the devices ran the attempts, by what their agents signed. */
+static void print_isolation(FILE *to, const struct report *report)
+{
+    struct bourse_isolation counts = {.unstated = 0};
+    for (size_t i = 0; i < report->device_count; i++) {
+        const int level = report->devices[i].sum.isolation;
+        *(level >= 0 && level < BOURSE_ISOLATION_LEVELS ? &counts.devices[level]
+                                                        : &counts.unstated) += 1;
+    }
+    if (report->total.isolation >= 0) {
+        (void)fprintf(to, "\nisolation: %s\n", cell_isolation(&counts));
+    }
+}
+
 static void print_causes(FILE *to, const struct report *report)
 {
     if (report->cause_count == 0) {
@@ -432,6 +446,7 @@ static void print_words(const struct report *report, const struct bourse_tasks *
     print_saved(to, report);
     print_slowest(to, report, tasks);
     print_peaks(to, report, tasks);
+    print_isolation(to, report);
     print_causes(to, report);
     print_notes(to, report);
     (void)fclose(to); /* a memory stream has nothing to lose */

@@ -415,14 +415,18 @@ static void check_text(const struct bourse_verified *verified, char ret_text[CEL
 }
 
 /* Writes "ok", "ok, paid, not accepted", "program failed, paid, not accepted", "ok, simulated", and
- * the energy after it. */
+ * the level of the jail and the energy after it. */
 static void outcome_text(const struct bourse_verified *verified, char ret_text[CELL_SIZE])
 {
     const char *status = verified->status == STATUS_ACCEPTED ? ""
                          : verified->status == STATUS_PAID   ? ", paid, not accepted"
                                                              : ", not paid, not accepted";
-    (void)snprintf(ret_text, CELL_SIZE, "%s%s%s%.110s", verified->outcome_text, status,
-                   verified->simulated ? ", simulated" : "",
+    char isolation[24] = "";
+    if (verified->isolation >= 0) {
+        (void)snprintf(isolation, sizeof isolation, ", isolation %d", verified->isolation);
+    }
+    (void)snprintf(ret_text, CELL_SIZE, "%s%s%s%s%.90s", verified->outcome_text, status,
+                   verified->simulated ? ", simulated" : "", isolation,
                    cell_signed_energy(verified->energy_uj, verified->energy_source_text));
 }
 
@@ -451,6 +455,7 @@ static void note(struct verification *verification, const char *path,
                 "status", verified->status_text);
             (void)json_object_update(item, facts);
             json_decref(facts);
+            (void)json_object_set_new(item, "isolation", json_isolation_level(verified->isolation));
             json_add_energy(item, verified->energy_uj, verified->energy_source_text);
         } else {
             (void)json_object_set_new(item, "text", json_string(error->text));

@@ -287,6 +287,7 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
     }
     find_rest(job, ret_quote);
     ret_quote->challenged = named->challenged;
+    ret_quote->isolation = named->isolation;
     supply_set_widest(supply, named);
     supply_know(named);
     return manifest_expect(job, ret_quote, keeps_named(job, named) ? named : supply, error);

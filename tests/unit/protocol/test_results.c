@@ -110,6 +110,38 @@ START_TEST(one_signature_covers_the_root_for_one_cluster)
 }
 END_TEST
 
+/* Makes a result with every required field. `zeros` has 32 bytes. */
+static Bourse__V1__Result result_of(uint8_t *zeros)
+{
+    Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
+    result.cluster = result.job = result.device = (ProtobufCBinaryData){.len = 16, .data = zeros};
+    result.provider = result.manifest = (ProtobufCBinaryData){.len = 32, .data = zeros};
+    result.attempt = 1;
+    result.lease = 1;
+    return result;
+}
+
+START_TEST(a_level_of_isolation_that_is_none_is_malformed)
+{
+    uint8_t zeros[32] = {0};
+    for (uint32_t level = 0; level <= 4; level++) {
+        Bourse__V1__Result result = result_of(zeros);
+        result.has_isolation = true;
+        result.isolation = level;
+        size_t length = 0;
+        uint8_t *bytes = codec_encode(&result.base, &length);
+        Bourse__V1__Result *decoded = NULL;
+        struct codec_error error = {.field = ""};
+        ck_assert_ptr_nonnull(bytes);
+        const bool is_good = codec_decode_result(bytes, length, &decoded, &error) == CODEC_OK;
+        ck_assert_msg(is_good == (level <= 3), "level %u: %s", level, error.field);
+        ck_assert(!is_good || (decoded->has_isolation && decoded->isolation == level));
+        codec_result_free(&decoded);
+        free(bytes);
+    }
+}
+END_TEST
+
 /* Results of older agents have no source, and any energy. */
 START_TEST(an_energy_with_a_source_has_a_bound)
 {
@@ -128,12 +160,7 @@ START_TEST(an_energy_with_a_source_has_a_bound)
                 {false, true, false, 0, ENERGY_MEASURED}};
     uint8_t zeros[32] = {0};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
-        result.cluster = result.job = result.device =
-            (ProtobufCBinaryData){.len = 16, .data = zeros};
-        result.provider = result.manifest = (ProtobufCBinaryData){.len = 32, .data = zeros};
-        result.attempt = 1;
-        result.lease = 1;
+        Bourse__V1__Result result = result_of(zeros);
         result.has_energy_uj = ways[i].has_energy;
         result.energy_uj = ways[i].energy_uj;
         result.has_energy_source = ways[i].has_source;
@@ -155,4 +182,5 @@ END_TEST
 SUITE("results", NULL, NULL, TEST(every_leaf_of_every_tree_leads_to_the_root),
       TEST(a_wrong_leaf_index_path_or_length_does_not), TEST(the_root_is_rfc_6962),
       TEST(one_signature_covers_the_root_for_one_cluster),
-      TEST(an_energy_with_a_source_has_a_bound))
+      TEST(an_energy_with_a_source_has_a_bound),
+      TEST(a_level_of_isolation_that_is_none_is_malformed))

@@ -73,6 +73,8 @@ START_TEST(an_offer_leaves_the_owner_a_quarter)
     ck_assert_uint_eq(count_text("kind", "cpu"), 1);
     ck_assert_uint_eq(count_text("kind", "cpu-riscv"), 1);
     ck_assert_int_eq(attribute("isolation")->number, 1);
+    ck_assert_int_eq(attribute("landlock")->number, 0); /* stated, so that `= false` holds */
+    ck_assert_int_eq(attribute("cgroup")->number, 0);
     ck_assert_int_eq(attribute("memory")->number, (int64_t)first->memory_bytes);
     ck_assert_int_eq(attribute("gflops")->number, 12);
     ck_assert_str_eq(attribute("model")->text, "Example 9000");
@@ -87,6 +89,27 @@ START_TEST(an_offer_leaves_the_owner_a_quarter)
     ck_assert_ptr_null(attribute("region")); /* not configured, not claimed */
     ck_assert_uint_le(first->device.attribute_count, LIMIT_ATTRIBUTES);
     ck_assert_uint_eq(first->ask.slots, 4);
+}
+END_TEST
+
+START_TEST(the_offer_says_what_the_jail_lacks)
+{
+    struct problem problem;
+    struct isolation host = {.level = 1,
+                             .landlock_abi = 2,
+                             .cgroup_version = 2,
+                             .memory_enforced = true,
+                             .processes_enforced = true,
+                             .cpu_enforced = true};
+    machine_of(4, 16 * GIB);
+    ck_assert(config_read("/nonexistent", NULL, &config, &problem));
+    ck_assert(policy_offers(&config, &machine, &profile, &host, &account, &offers, &problem));
+    ck_assert_int_eq(attribute("landlock")->number, 1);
+    ck_assert_int_eq(attribute("cgroup")->number, 2);
+    host.memory_enforced = false; /* one limit that no group enforces */
+    ck_assert(policy_offers(&config, &machine, &profile, &host, &account, &offers, &problem));
+    ck_assert_int_eq(attribute("cgroup")->number, 0);
+    ck_assert_int_eq(attribute("isolation")->number, 1);
 }
 END_TEST
 
@@ -492,7 +515,7 @@ START_TEST(a_device_holds_a_share_or_what_its_owner_says)
         .items = {{.api = KERNEL_CUDA, .name = "y", .kind = "gpu", .memory_bytes = 80 * GIB}}};
     ck_assert_msg(read_text("devices:\n"
                             "  - {opencl: 0, name: x, slots: 2, memory: 512MiB}\n"
-                            "  - {cuda: 0, name: y, slots: 2}\n"
+                            "  - {cuda: 0, name: y}\n"
                             "  - {opencl: 0, name: z, slots: 2, device_cache: 1MiB}\n",
                             &config, &problem),
                   "%s", problem.text);
@@ -500,7 +523,7 @@ START_TEST(a_device_holds_a_share_or_what_its_owner_says)
                   "%s", problem.text);
     ck_assert_uint_eq(offers.items[0].held_bytes, 0); /* cores have no other memory */
     ck_assert_uint_eq(offers.items[1].held_bytes, 128 << 20);
-    ck_assert_uint_eq(offers.items[2].held_bytes, 10 * GIB);
+    ck_assert_uint_eq(offers.items[2].held_bytes, 20 * GIB);
     ck_assert_uint_eq(offers.items[3].held_bytes, 512 << 10);
 }
 END_TEST
@@ -570,7 +593,8 @@ START_TEST(a_share_of_the_cores_bounds_jobs_and_what_is_claimed)
 END_TEST
 
 SUITE("provider offer", NULL, NULL, TEST(an_offer_leaves_the_owner_a_quarter),
-      TEST(other_bounds_of_images_are_offered), TEST(matrices_are_offered_where_they_were_measured),
+      TEST(the_offer_says_what_the_jail_lacks), TEST(other_bounds_of_images_are_offered),
+      TEST(matrices_are_offered_where_they_were_measured),
       TEST(a_device_with_all_that_there_is_has_room_for_its_programs),
       TEST(modules_are_run_where_an_engine_ran_one),
       TEST(models_are_computed_where_an_engine_computed_one),

@@ -142,6 +142,25 @@ START_TEST(the_greatest_memory_and_power_of_an_attempt_are_told_and_zero_is_unkn
 }
 END_TEST
 
+START_TEST(the_least_isolation_of_an_attempt_counts)
+{
+    struct report *report = sample_report(3, 1, 10000, 4);
+    sample_attempt(report, 0, 0, 1000)->isolation = 1;
+    sample_attempt(report, 0, 1000, 1000)->isolation = 0;
+    sample_attempt(report, 1, 0, 1000)->isolation = 1;
+    (void)sample_attempt(report, 1, 1000, 1000); /* it does not say */
+    (void)sample_attempt(report, 2, 0, 1000);
+    ck_assert_int_eq(report_make(report), REPORT_OK);
+    ck_assert_int_eq(report->devices[0].sum.isolation, 0);
+    ck_assert_int_eq(report->devices[1].sum.isolation, 1);
+    ck_assert_int_eq(report->devices[2].sum.isolation, -1);
+    ck_assert_int_eq(report->total.isolation, 0);
+    report->attempts[0].isolation = -2;
+    ck_assert_int_eq(report_make(report), REPORT_BAD_INPUT);
+    report_destroy(&report);
+}
+END_TEST
+
 START_TEST(a_clock_that_is_wrong_moves_its_device_as_a_whole)
 {
     struct report *report = sample_report(3, 1, 10000, 8);
@@ -566,6 +585,7 @@ SUITE("report", NULL, NULL, TEST(time_money_and_bytes_are_summed_per_device_and_
       TEST(what_was_predicted_stands_beside_what_was_measured),
       TEST(what_was_cancelled_has_not_failed), TEST(what_is_unknown_is_not_nothing),
       TEST(the_greatest_memory_and_power_of_an_attempt_are_told_and_zero_is_unknown),
+      TEST(the_least_isolation_of_an_attempt_counts),
       TEST(a_clock_that_is_wrong_moves_its_device_as_a_whole),
       TEST(a_market_clock_that_is_behind_moves_all_devices_by_as_much),
       TEST(more_than_the_market_saw_is_cut), TEST(what_runs_one_after_another_is_one_lane),

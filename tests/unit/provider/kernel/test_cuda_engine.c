@@ -5,6 +5,7 @@
 #include "provider/kernel/measure.h"
 #include "provider/kernel/product/product.h"
 #include "provider/kernel/product/product_trial.h"
+#include "tests/programs/fake_cuda_memory.h"
 #include "tests/support/chain_play.h"
 #include "tests/support/suite.h"
 
@@ -23,6 +24,8 @@ static char folder[] = "/tmp/bourse-cuda-XXXXXX";
 static void (*fail_at)(const char *function, int result);
 static int (*count_alive)(void);
 static void (*limit_grid)(unsigned blocks);
+static void (*limit_memory)(size_t most);
+static bool (*is_soiled)(void);
 static void (*launched)(unsigned ret_grid[3], unsigned ret_block[3], unsigned *ret_shared);
 
 #define HEAD ".version 6.0\n.target sm_50\n.address_size 64\n"
@@ -31,6 +34,7 @@ static void (*launched)(unsigned ret_grid[3], unsigned ret_block[3], unsigned *r
          ".visible .entry fill(.param .u64 out, .param .u32 byte) {}\n"                            \
          ".visible .entry many() {}\n"                                                             \
          ".visible .entry tile() {}\n"                                                             \
+         ".visible .entry spotless(.param .u64 out) {}\n"                                          \
          ".visible .entry wild(.param .u64 a, .param .u64 b, .param .u64 c, .param .f32 f) {}\n"
 #define ADD "--input", "a.bin", "--input", "a.bin", "--output", "b.bin", "16", "--float", "0.5"
 
@@ -58,7 +62,10 @@ static void begin(void)
     find("fake_cuda_alive", (void *)&count_alive);
     find("fake_cuda_launched", (void *)&launched);
     find("fake_cuda_grid_most", (void *)&limit_grid);
+    find("fake_cuda_memory", (void *)&limit_memory);
+    find("fake_cuda_is_soiled", (void *)&is_soiled);
     limit_grid(65535);
+    limit_memory(FAKE_CUDA_MEMORY_BYTES);
     fail_at(NULL, 0);
     ck_assert_msg(cuda_find_devices(&api, &devices, &problem), "%s", problem.text);
     ck_assert_msg(engine_open(&devices.items[0], &engine, &problem), "%s", problem.text);
@@ -452,6 +459,70 @@ START_TEST(a_failure_of_a_product_is_the_devices)
 }
 END_TEST
 
+static enum operation_status look_for_others(struct problem *problem)
+{
+    (void)unlink("b.bin");
+    return LAUNCH(problem, "x.ptx", "spotless", "--global", "1", "--output", "b.bin", "16");
+}
+
+/* Opens the device anew, as the process of the next job does. */
+static void open_anew(void)
+{
+    struct problem problem = {""};
+    engine_close(&engine);
+    ck_assert_msg(engine_open(&devices.items[0], &engine, &problem), "%s", problem.text);
+}
+
+START_TEST(a_wiped_device_has_nothing_of_earlier_jobs)
+{
+    struct problem problem = {""};
+    ck_assert(is_soiled()); /* by programs before this one */
+    expect(look_for_others(&problem), OPERATION_FAILED, &problem, "");
+    open_anew();
+    ck_assert_int_eq(engine_buffers_wipe(&engine, &problem), OPERATION_OK);
+    expect(look_for_others(&problem), OPERATION_OK, &problem, "");
+
+    /* A job leaves its input, by the end of its process. */
+    put("a.bin", FAKE_CUDA_LEFT, 16);
+    (void)unlink("b.bin");
+    expect(LAUNCH(&problem, "x.ptx", "add", "--global", "4", ADD), OPERATION_OK, &problem, "");
+    open_anew();
+    ck_assert(is_soiled());
+    ck_assert_int_eq(engine_buffers_wipe(&engine, &problem), OPERATION_OK);
+    ck_assert(!is_soiled());
+    expect(look_for_others(&problem), OPERATION_OK, &problem, "");
+}
+END_TEST
+
+START_TEST(a_wipe_takes_what_is_free_and_gives_it_back)
+{
+    struct problem problem = {""};
+    const int before = count_alive();
+    limit_memory(3 << 20); /* others use the rest */
+    ck_assert_int_eq(engine_buffers_wipe(&engine, &problem), OPERATION_OK);
+    ck_assert_int_eq(count_alive(), before);
+    limit_memory(0);
+    ck_assert_int_eq(engine_buffers_wipe(&engine, &problem), OPERATION_OK);
+    limit_memory(FAKE_CUDA_MEMORY_BYTES);
+
+    fail_at("cuMemsetD8_v2", CUDA_INVALID_VALUE);
+    ck_assert_int_eq(engine_buffers_wipe(&engine, &problem), OPERATION_DEVICE);
+    ck_assert_ptr_nonnull(strstr(problem.text, "the device's memory cannot be cleared"));
+    ck_assert_int_eq(count_alive(), before);
+    fail_at(NULL, 0);
+
+    struct device_facts pieces = devices.items[0];
+    pieces.buffer_bytes = ENGINE_WIPE_LEAST; /* of 16 MiB: 4,096 buffers */
+    engine.device = &pieces;
+    ck_assert_int_eq(engine_buffers_wipe(&engine, &problem), OPERATION_DEVICE);
+    ck_assert_ptr_nonnull(strstr(problem.text, "in more than 1024 pieces"));
+    ck_assert_int_eq(count_alive(), before);
+    pieces.has_host_memory = true; /* the operating system clears pages */
+    ck_assert_int_eq(engine_buffers_wipe(&engine, &problem), OPERATION_OK);
+    engine.device = &devices.items[0];
+}
+END_TEST
+
 START_TEST(the_products_of_a_device_are_tried_and_measured)
 {
     struct problem problem = {""};
@@ -562,7 +633,8 @@ SUITE("cuda_engine", begin, end, TEST(a_launch_computes_from_files_to_files),
       TEST(a_device_that_fails_is_not_opened), TEST(a_device_is_measured),
       TEST(the_program_of_products_computes_every_shape),
       TEST(the_limit_of_a_grid_is_no_limit_of_a_product),
-      TEST(a_failure_of_a_product_is_the_devices),
+      TEST(a_failure_of_a_product_is_the_devices), TEST(a_wiped_device_has_nothing_of_earlier_jobs),
+      TEST(a_wipe_takes_what_is_free_and_gives_it_back),
       TEST(the_products_of_a_device_are_tried_and_measured),
       TEST(a_chain_of_products_is_computed_on_the_device),
       TEST(a_failure_within_a_chain_leaves_nothing), TEST(the_devices_are_listed),

@@ -312,6 +312,24 @@ START_TEST(a_const_parameter_gets_what_is_held_itself)
 }
 END_TEST
 
+START_TEST(a_gpu_is_wiped_and_cores_are_not)
+{
+    struct problem problem = {""};
+    use_opencl(0);
+    const int before = count_alive();
+    ck_assert_int_eq(engine_buffers_wipe(&engine, &problem), OPERATION_OK);
+    ck_assert_int_eq(count_alive(), before);
+    fail_at("clEnqueueFillBuffer", CL_INVALID_VALUE);
+    ck_assert_int_eq(engine_buffers_wipe(&engine, &problem), OPERATION_DEVICE);
+    ck_assert_int_eq(count_alive(), before);
+    fail_at(NULL, 0);
+    use_opencl(1);
+    fail_at("clEnqueueFillBuffer", CL_INVALID_VALUE); /* no call is made */
+    ck_assert_int_eq(engine_buffers_wipe(&engine, &problem), OPERATION_OK);
+    fail_at(NULL, 0);
+}
+END_TEST
+
 START_TEST(cores_hold_only_what_is_read)
 {
     use_opencl(1);
@@ -531,7 +549,8 @@ SUITE("engine_buffers", begin, end, TEST(an_input_that_is_held_is_not_copied_aga
       TEST(a_launch_fits_beside_what_is_held_as_it_did_alone),
       TEST(a_device_without_memory_gives_up_what_it_holds_and_is_asked_again),
       TEST(a_failure_of_any_call_leaves_what_is_held_right),
-      TEST(a_const_parameter_gets_what_is_held_itself), TEST(cores_hold_only_what_is_read),
+      TEST(a_const_parameter_gets_what_is_held_itself), TEST(a_gpu_is_wiped_and_cores_are_not),
+      TEST(cores_hold_only_what_is_read),
       TEST(a_failure_of_any_call_of_opencl_leaves_what_is_held_right),
       TEST(factors_stay_for_the_next_products), TEST(a_product_in_bands_holds_its_second_factor),
       TEST(the_oldest_factor_makes_room_below_the_cap),

@@ -1,6 +1,11 @@
-/* The sums of what devices hold. */
+/* The sums of what devices hold, and whose a device is. */
 #include "provider/work/device_memory.h"
 #include "tests/support/suite.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 static struct device_memory *memory;
 
@@ -67,4 +72,33 @@ START_TEST(no_figure_overflows_a_sum)
 }
 END_TEST
 
-SUITE("device_memory", begin, end, TEST(runs_add_up_by_device), TEST(no_figure_overflows_a_sum))
+static atomic_bool has_it;
+
+static void *take_second(void *argument)
+{
+    (void)argument;
+    device_memory_take(memory, 0);
+    atomic_store(&has_it, true);
+    device_memory_give(memory, 0);
+    return NULL;
+}
+
+START_TEST(one_lane_has_a_device_at_a_time)
+{
+    pthread_t other;
+    device_memory_take(memory, 0);
+    device_memory_take(memory, 1); /* another device */
+    ck_assert_int_eq(pthread_create(&other, NULL, take_second, NULL), 0);
+    for (int i = 0; i < 1000; i++) {
+        ck_assert(!atomic_load(&has_it));
+        (void)sched_yield();
+    }
+    device_memory_give(memory, 0);
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+    ck_assert(atomic_load(&has_it));
+    device_memory_give(memory, 1);
+}
+END_TEST
+
+SUITE("device_memory", begin, end, TEST(runs_add_up_by_device), TEST(no_figure_overflows_a_sum),
+      TEST(one_lane_has_a_device_at_a_time))

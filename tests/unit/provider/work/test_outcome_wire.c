@@ -93,6 +93,25 @@ START_TEST(a_result_says_its_energy_and_where_that_comes_from_or_nothing)
 }
 END_TEST
 
+START_TEST(a_result_says_the_level_of_its_jail_or_nothing)
+{
+    CLEANUP(outcome_destroy) struct outcome *outcome = outcome_of(false);
+    struct wire_outcome *wire = calloc(1, sizeof *wire);
+    Bourse__V1__Result result;
+    ck_assert_ptr_nonnull(wire);
+    outcome_to_wire(outcome, wire, &result);
+    ck_assert(!result.has_isolation); /* it ran in no jail */
+    outcome->has_isolation = true;
+    outcome_to_wire(outcome, wire, &result);
+    ck_assert(result.has_isolation); /* 0 is said, and is less than nothing said */
+    ck_assert_uint_eq(result.isolation, 0);
+    outcome->isolation = 1;
+    outcome_to_wire(outcome, wire, &result);
+    ck_assert_uint_eq(result.isolation, 1);
+    free(wire);
+}
+END_TEST
+
 START_TEST(a_result_says_the_greatest_power_that_was_read_or_nothing)
 {
     CLEANUP(outcome_destroy) struct outcome *outcome = outcome_of(false);
@@ -131,5 +150,6 @@ END_TEST
 SUITE("outcome_wire", NULL, NULL, TEST(a_result_says_which_inputs_the_device_had_or_nothing),
       TEST(a_result_says_what_may_be_executed_and_nothing_of_other_files),
       TEST(a_result_says_its_energy_and_where_that_comes_from_or_nothing),
+      TEST(a_result_says_the_level_of_its_jail_or_nothing),
       TEST(a_result_says_the_greatest_power_that_was_read_or_nothing),
       TEST(a_dispatch_hands_the_permission_on))

@@ -1,4 +1,4 @@
-#include "provider/kernels.h"
+#include "provider/executors/kernels.h"
 
 #include "provider/device/expected.h"
 #include "runtime/log.h"

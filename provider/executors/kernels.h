@@ -1,7 +1,7 @@
-/* provider/kernels.h asks the machine, at a start, which devices for kernels it has, and tries
- * those that the config offers. An agent goes on without a device that cannot be used. */
-#ifndef BOURSE_PROVIDER_KERNELS_H
-#define BOURSE_PROVIDER_KERNELS_H
+/* provider/executors/kernels.h asks the machine, at a start, which devices for kernels it has, and
+ * tries those that the config offers. An agent goes on without a device that cannot be used. */
+#ifndef BOURSE_PROVIDER_EXECUTORS_KERNELS_H
+#define BOURSE_PROVIDER_EXECUTORS_KERNELS_H
 
 #include "provider/config.h"
 #include "provider/device/discover.h"

@@ -132,7 +132,7 @@ struct dialogue_state dialogue_state(const struct dialogue *dialogue)
     return state;
 }
 
-/* Whoever was shown a state is not shown an older one. */
+/* No broker that follows takes the client back behind what it was told of. */
 void dialogue_note_state(struct dialogue *dialogue, const struct dialogue_state *state)
 {
     dialogue->state_told = *state;

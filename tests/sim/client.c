@@ -267,12 +267,27 @@ static void read_something(struct client *client, enum message_type type,
     }
 }
 
+static void take_event(struct client *client, struct consumer_event *event);
+
+/* Ends the connection now and then, so that the next broker in the list answers the read. */
+static void change_broker(struct client *client)
+{
+    enum { READS_OF_ONE = 3 };
+    struct consumer_event event;
+    if (client->reads_anywhere && client->read_count % READS_OF_ONE == 0 &&
+        contacts_has_choice(consumer_session_contacts(client->session))) {
+        consumer_session_unreachable(client->session, &event);
+        take_event(client, &event);
+    }
+}
+
 void client_asks(struct client *client)
 {
     if (!client->process.runs) {
         return;
     }
     struct process *before = process_enter(&client->process);
+    change_broker(client);
     if (draw(DICE_WORK, 2) == 0) {
         Bourse__V1__BalanceRequest body = BOURSE__V1__BALANCE_REQUEST__INIT;
         read_something(client, MESSAGE_BALANCE_REQUEST, &body.base);
@@ -333,6 +348,7 @@ static void on_accepted(struct client *client, const struct consumer_event *even
         sim_fail("an acceptance reached its client and is not in the log");
     }
     client_knows(event->index);
+    client->accepted = event->index > client->accepted ? event->index : client->accepted;
     if (index != event->index) {
         sim_fail("accepted as command %llu, but the log has it as %llu",
                  (unsigned long long)event->index, (unsigned long long)index);
@@ -462,18 +478,11 @@ static void send_all(struct client *client)
     }
 }
 
-static struct consumer_session *new_session(struct client *client)
-{
-    const struct contact *addresses;
-    const size_t count = net_addresses(&addresses);
-    return consumer_session_create_at(client->identity, "simulated client", addresses, count);
-}
-
 /* Does as consumer/client/join.c: a session that began without an account stays without one. */
 static bool renew_session(struct client *client)
 {
     consumer_session_destroy(&client->session);
-    client->session = new_session(client);
+    client->session = client_new_session(client);
     client->wants_new_session = false;
     client->reconnect_ns = 0;
     for (size_t i = 0; i < client->request_count; i++) {
@@ -554,7 +563,7 @@ void client_start(struct client *client)
     client->reconnect_ns = 0;
     client->reads_unanswered = 0;
     client->wants_new_session = false;
-    client->session = new_session(client);
+    client->session = client_new_session(client);
     trace("starts");
     if (client->session == NULL) {
         client_crash(client);

@@ -40,9 +40,10 @@ struct client {
     struct identity *identity;
     uint32_t account;
     bool is_operator;
-    bool is_newcomer; /* without an account until it redeemed an invitation */
-    bool is_owner;    /* of an agent, under one account with it */
-    uint32_t largest; /* subtasks of a job */
+    bool is_newcomer;    /* without an account until it redeemed an invitation */
+    bool is_owner;       /* of an agent, under one account with it */
+    bool reads_anywhere; /* brokers that follow may answer its reads */
+    uint32_t largest;    /* subtasks of a job */
     struct client_request requests[CLIENT_REQUESTS];
     size_t request_count;
     uint64_t started;
@@ -51,7 +52,8 @@ struct client {
     struct consumer_session *session;
     int64_t reconnect_ns, due_ns;
     uint64_t reads_unanswered;
-    struct { /* the newest reads, in a ring */
+    uint64_t accepted; /* the newest command that this session knows to be accepted */
+    struct {           /* the newest reads, in a ring */
         struct id128 id;
         uint64_t acknowledged; /* the newest command that any client knew to be accepted */
     } reads[CLIENT_READS];
@@ -95,6 +97,10 @@ void client_knows(uint64_t index);
 void client_notes_read(struct client *client, const struct id128 *id);
 /* Fails the run when an answer is older than what was acknowledged before the question. */
 void client_checks_read(const struct client *client, const struct id128 *id, uint64_t index);
+/* Returns a session that knows of no command yet, or NULL when memory is short. */
+struct consumer_session *client_new_session(struct client *client);
+/* Returns how many reads brokers that follow answered. */
+uint64_t client_follower_reads(void);
 
 /* Asks for every job that was accepted; client_saw_all once all rows came. */
 void client_asks_for_all(struct client *client);

@@ -143,6 +143,7 @@ void people_make_clients(void)
         struct client *client = &people.clients[i];
         client->is_operator = i == 0;
         client->is_owner = i == PEOPLE_OWNER;
+        client->reads_anywhere = i % 2 == 1;
         name_client(client->process.name, sizeof client->process.name, i);
         client->identity = new_identity();
         client->is_newcomer = i >= members;

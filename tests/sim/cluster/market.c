@@ -365,5 +365,6 @@ struct market_result run_market(uint64_t seed, bool traces)
     run.seen.fenced = etcd.refused;
     run.seen.stale_reads = etcd.stale;
     run.seen.joins = seats_joined();
+    run.seen.follower_reads = client_follower_reads();
     return run;
 }

@@ -478,24 +478,11 @@ static void send_all(struct client *client)
     }
 }
 
-static struct consumer_session *new_session(struct client *client)
-{
-    const struct contact *addresses;
-    const size_t count = net_addresses(&addresses);
-    struct consumer_session *session =
-        consumer_session_create_at(client->identity, "simulated client", addresses, count);
-    client->accepted = 0;
-    if (session != NULL && client->reads_anywhere) {
-        consumer_session_read_anywhere(session, 0);
-    }
-    return session;
-}
-
 /* Does as consumer/client/join.c: a session that began without an account stays without one. */
 static bool renew_session(struct client *client)
 {
     consumer_session_destroy(&client->session);
-    client->session = new_session(client);
+    client->session = client_new_session(client);
     client->wants_new_session = false;
     client->reconnect_ns = 0;
     for (size_t i = 0; i < client->request_count; i++) {
@@ -576,7 +563,7 @@ void client_start(struct client *client)
     client->reconnect_ns = 0;
     client->reads_unanswered = 0;
     client->wants_new_session = false;
-    client->session = new_session(client);
+    client->session = client_new_session(client);
     trace("starts");
     if (client->session == NULL) {
         client_crash(client);

@@ -97,6 +97,8 @@ void client_knows(uint64_t index);
 void client_notes_read(struct client *client, const struct id128 *id);
 /* Fails the run when an answer is older than what was acknowledged before the question. */
 void client_checks_read(const struct client *client, const struct id128 *id, uint64_t index);
+/* Returns a session that knows of no command yet, or NULL when memory is short. */
+struct consumer_session *client_new_session(struct client *client);
 /* Returns how many reads brokers that follow answered. */
 uint64_t client_follower_reads(void);
 

@@ -56,6 +56,19 @@ void client_checks_read(const struct client *client, const struct id128 *id, uin
     }
 }
 
+struct consumer_session *client_new_session(struct client *client)
+{
+    const struct contact *addresses;
+    const size_t count = net_addresses(&addresses);
+    struct consumer_session *session =
+        consumer_session_create_at(client->identity, "simulated client", addresses, count);
+    client->accepted = 0;
+    if (session != NULL && client->reads_anywhere) {
+        consumer_session_read_anywhere(session, 0);
+    }
+    return session;
+}
+
 bool client_is_ready(const struct client *client)
 {
     return client->process.runs && consumer_session_ready(client->session);

@@ -66,7 +66,7 @@ struct oracle_counts {
         refusals, given, checked, refuted, unsent, epochs_shown, by_value, gifts, wholes, killed,
         unrested, placed, taken, noticed, begun, other_terms, renewed, bands, words;
     /* Three brokers alone show these. */
-    uint64_t outages, takeovers, fenced, stale_reads, joins, risen, turned_away;
+    uint64_t outages, takeovers, fenced, stale_reads, joins, risen, turned_away, follower_reads;
 };
 struct oracle_counts oracle_counts(void);
 

@@ -64,19 +64,19 @@ static const struct {
     {                                                                                              \
 #name, offsetof(struct oracle_counts, name), false                                         \
     }
-    SEEN(accepted), SEEN(rejected),    SEEN(fills),    SEEN(results),     SEEN(late),
-    SEEN(paid),     SEEN(settled),     SEEN(repeated), SEEN(joined),      SEEN(acts),
-    SEEN(refusals), SEEN(given),       SEEN(checked),  SEEN(refuted),     SEEN(by_value),
-    SEEN(gifts),    SEEN(wholes),      SEEN(killed),   SEEN(unrested),    SEEN(placed),
-    SEEN(taken),    SEEN(noticed),     SEEN(begun),    SEEN(other_terms), SEEN(renewed),
-    SEEN(bands),    SEEN(words),       SEEN(unsent),
+    SEEN(accepted),       SEEN(rejected),  SEEN(fills),       SEEN(results),     SEEN(late),
+    SEEN(paid),           SEEN(settled),   SEEN(repeated),    SEEN(joined),      SEEN(acts),
+    SEEN(refusals),       SEEN(given),     SEEN(checked),     SEEN(refuted),     SEEN(by_value),
+    SEEN(gifts),          SEEN(wholes),    SEEN(killed),      SEEN(unrested),    SEEN(placed),
+    SEEN(taken),          SEEN(noticed),   SEEN(begun),       SEEN(other_terms), SEEN(renewed),
+    SEEN(bands),          SEEN(words),     SEEN(unsent),
 #undef SEEN
 #define SEEN(name)                                                                                 \
     {                                                                                              \
 #name, offsetof(struct oracle_counts, name), true                                          \
     }
-    SEEN(outages),  SEEN(takeovers),   SEEN(fenced),   SEEN(stale_reads), SEEN(joins),
-    SEEN(risen),    SEEN(turned_away),
+    SEEN(outages),        SEEN(takeovers), SEEN(fenced),      SEEN(stale_reads), SEEN(joins),
+    SEEN(follower_reads), SEEN(risen),     SEEN(turned_away),
 #undef SEEN
 };
 enum { SEEN_COUNT = sizeof seen / sizeof *seen };

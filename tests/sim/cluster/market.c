@@ -374,5 +374,6 @@ struct market_result run_market(uint64_t seed, bool traces)
     run.seen.joins = seats_joined();
     run.seen.risen = programs_counts().raised;
     run.seen.turned_away = programs_counts().refused;
+    run.seen.follower_reads = client_follower_reads();
     return run;
 }

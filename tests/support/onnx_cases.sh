@@ -13,7 +13,7 @@ onnx_vulkan=/usr/lib/chromium/vk_swiftshader_icd.json
 onnx_webgpu() {
     [ -r "$onnx_vulkan" ] || skip "no Vulkan driver that computes on cores (Debian package chromium-common)"
     [ "$(nproc)" -ge 2 ] || skip "one processor: an agent with such a device needs two"
-    ldconfig -p | grep -q 'libvulkan\.so\.1' || skip "no loader of Vulkan drivers (Debian package libvulkan1)"
+    [ -n "$(ldconfig -p | grep 'libvulkan\.so\.1')" ] || skip "no loader of Vulkan drivers (Debian package libvulkan1)"
     onnx_webgpu_device="{onnx: WebGPU, name: web, price: 0.02, memory: 768MiB, disk: 256MiB, nodes: [], options: {dawnBackendType: Vulkan}, environment: {VK_DRIVER_FILES: $onnx_vulkan}}"
     onnx_settings=$work/webgpu.settings onnx_needs='backend = webgpu'
     printf '%s\n' 'provider WebGPU' 'option dawnBackendType=Vulkan' "environment VK_DRIVER_FILES=$onnx_vulkan" >"$onnx_settings"

@@ -31,7 +31,8 @@ set(seconds
   sim_seeds 150 sim_compilers 111 sim_cluster 40 crash_memory 75 integration_test_paid 83 integration_test_cut 80 integration_test_soak 78 integration_test_must_hold 64
   integration_test_owner 62 integration_test_resume 58 integration_test_report 50
   integration_test_cluster 50 integration_test_idle_key 50 integration_test_live 40 integration_test_shell 115 integration_test_idle 120 integration_test_tensor_devices 90
-  integration_test_gpu 80 integration_test_failing 75 integration_test_storage_faults 80 integration_test_deadline 78
+  integration_test_gpu 80 integration_test_failing 75 integration_test_vad 90 integration_test_upgrade 55
+  integration_test_webgpu 50 integration_test_challenge_devices 60 integration_test_storage_faults 80 integration_test_deadline 78
   integration_test_agent_lost 47 integration_test_donations 46 integration_test_history 44 jail_escape 40
   integration_test_determinism 40 integration_test_referee 36 prop_plan_objectives 36 crash_faults 85 jail_run 33
   prop_plan_split 32 crash_power 82 integration_test_cli_market 30 integration_test_agent_disk_full 30)

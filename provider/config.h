@@ -190,7 +190,7 @@ enum config_map {
 };
 /* Returns the keys that such a map may have; NULL ends the list. */
 const char *const *config_keys(enum config_map which);
-/* The number of keys of CONFIG_MAP_FILE. provider/agent_reload.h says what a change of each does. */
+/* CONFIG_KEYS counts the keys of CONFIG_MAP_FILE; agent_reload.h says what a change does. */
 enum { CONFIG_KEYS = 29 };
 
 /* Reads `file`, or FOLDER/provider.yaml when `file` is NULL. A missing default file counts as

@@ -194,7 +194,7 @@ static bool is_offered_once(const struct offers *offers, const struct kernel_dev
 static bool is_alone(const struct offer *offer, const struct config_device *device,
                      struct problem *problem)
 {
-    if (policy_is_open(offer) && device->slots > 1) {
+    if (offer_is_open(offer) && device->slots > 1) {
         problem_set(problem,
                     "\"%s\" has %u slots, and its files in /dev are in the jails of its jobs, "
                     "which then reach the memory of one another; a device with isolation 0 has "
@@ -302,14 +302,6 @@ bool policy_offers(const struct config *config, const struct machine *machine,
         describe_offer(offer, config, machine, profile, isolation);
     }
     return true;
-}
-
-bool policy_is_open(const struct offer *offer)
-{
-    return (offer->kernel_device != NULL && kernel_device_nodes(offer->kernel_device)[0] != NULL) ||
-           (offer->plugin != NULL && offer->plugin->program.node_count > 0) ||
-           (offer->model_device != NULL &&
-            model_provider_has_nodes(&offer->model_device->provider));
 }
 
 const struct offer *policy_offer_of(const struct offers *offers, const struct id128 *device)

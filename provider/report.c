@@ -277,10 +277,7 @@ static void print_kernel_devices(FILE *out, const struct kernel_device_list *lis
             fprintf(out, "  %-12s    %s\n", "", below);
         }
         if (kernel_device_shows_others(device)) {
-            fprintf(out,
-                    "  %-12s    its place on the PCI bus or its file is not known, so a jail on it "
-                    "sees the files of all GPUs\n",
-                    "");
+            fprintf(out, "  %-12s    its own file is not known: a jail on it sees all GPUs\n", "");
         }
     }
     if (list->count == 0) {

@@ -268,8 +268,7 @@ static void begin_epoch(struct core *core)
     epoch_begin(epoch, command.log_time_ns);
 }
 
-/* Raises the rules by one when every broker of the market knows the next ones. The command begins a
- * group, because its act names the command before the group. */
+/* Raises the rules when all brokers know the next ones. The command begins a group, for its act. */
 static void raise_rules(struct core *core)
 {
     const uint32_t next = exchange_rules(core->config.exchange) + 1;

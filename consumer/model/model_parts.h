@@ -33,7 +33,8 @@ bool model_parts_choose(struct bourse *bourse, const char *needs, const char *fo
 bool model_parts_count(const struct job_file *file, const char *folder,
                        struct parts_work *ret_work);
 /* Sets what a subtask is expected to take on the slowest device that fits the job. The expectation
- * stays as it is when the job says one, or no device says its speed. Returns false with the error. */
+ * stays as it is when the job says one, or no device says its speed. Returns false with the
+ * error. */
 bool model_parts_expect(struct bourse *bourse, const struct parts_work *work, struct job_file *file,
                         struct bourse_error *error);
 

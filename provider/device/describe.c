@@ -277,7 +277,7 @@ static void describe_jail(struct offer *offer, const struct isolation *isolation
     const bool is_bounded =
         isolation->memory_enforced && isolation->processes_enforced && isolation->cpu_enforced;
     /* The files of a device lead past the jail's walls, into its driver. */
-    offer->isolation = policy_is_open(offer) ? 0 : isolation->level;
+    offer->isolation = offer_is_open(offer) ? 0 : isolation->level;
     next_attribute(offer, "isolation")->number = offer->isolation;
     next_attribute(offer, "landlock")->number = isolation->landlock_abi > 0;
     next_attribute(offer, "cgroup")->number = is_bounded ? isolation->cgroup_version : 0;

@@ -1,8 +1,10 @@
-/* provider/device/describe.h says of an offered device what jobs may ask for: its attributes. */
+/* This module lists the attributes of an offered device, which jobs may ask for. */
 #ifndef BOURSE_PROVIDER_DEVICE_DESCRIBE_H
 #define BOURSE_PROVIDER_DEVICE_DESCRIBE_H
 
-#include "provider/policy.h"
+#include "provider/device/offer.h"
+#include "provider/device/probe.h"
+#include "provider/jail/isolation.h"
 
 /* Adds all attributes of the device. The offer has its share of the machine and no attribute yet. A
  * fact that is not known becomes no attribute. */

@@ -90,7 +90,7 @@ static bool runs_on_device(const struct lane *lane, const Bourse__V1__Manifest *
  * one slot, so that the wait is as short as the end of a jail. */
 static void take_device(struct lane *lane)
 {
-    if (policy_is_open(lane->offer)) {
+    if (offer_is_open(lane->offer)) {
         device_memory_take(lane->lanes->device_memory, lanes_device_of(lane));
         lane->has_device = true;
     }

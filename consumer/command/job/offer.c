@@ -505,10 +505,7 @@ json_t *offer_json(const struct offer *offer)
     json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote), "budget_micro",
                               (json_int_t)offer->budget_micro);
     json_t *plan = json_summary(&offer->summary);
-    if (offer->job->file->choice_count > 0) {
-        (void)json_object_set_new(plan, "choice",
-                                  json_integer((json_int_t)offer->job->file->choice + 1));
-    }
+    job_choice_add_json(plan, offer->job->file);
     stages_add_json(plan, offer->job);
     train_add_json(plan, offer->job);
     (void)json_object_set_new(value, "plan", plan);

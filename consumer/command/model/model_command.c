@@ -62,8 +62,8 @@ int model_command(struct invocation *invocation, model_make *make, model_choose 
     if (!command_connect(invocation, &status) || !offer_and_place(invocation, job, id, &status)) {
         return status;
     }
-    /* Without a folder, the text of a prompt is for the terminal alone: its files would meet those of
-     * the prompt before. */
+    /* The text of a prompt without a folder is for the terminal alone. Its files would meet those
+     * of the prompt before. */
     const bool has_folder = option_given(invocation, "output");
     return run_end_wait(invocation, job, id, has_folder || !option_given(invocation, "prompt"));
 }

@@ -112,3 +112,10 @@ bool job_choice_load(struct invocation *invocation, const char *path, job_file_e
         choosing.status != BOURSE_OK ? choosing.status : complain_with(invocation, &error);
     return false;
 }
+
+void job_choice_add_json(json_t *plan, const struct job_file *file)
+{
+    if (file->choice_count > 0) {
+        (void)json_object_set_new(plan, "choice", json_integer((json_int_t)file->choice + 1));
+    }
+}

@@ -1,5 +1,5 @@
-/* provider/kernel/product/chain.h computes chains of products on a device: the challenges of a fast
- * one (base/challenge_product.h). */
+/* This module computes chains of products on a device. Such chains are the challenges of a fast
+ * device (base/challenge_product.h). */
 #ifndef BOURSE_PROVIDER_KERNEL_PRODUCT_CHAIN_H
 #define BOURSE_PROVIDER_KERNEL_PRODUCT_CHAIN_H
 

@@ -549,12 +549,7 @@ END_TEST
 /* Returns the number of the first device's attribute, or -1 without one. */
 static int64_t number_of(const char *name)
 {
-    for (size_t i = 0; i < first->device.attribute_count; i++) {
-        if (strcmp(first->attributes[i].name, name) == 0) {
-            return first->attributes[i].number;
-        }
-    }
-    return -1;
+    return attribute(name) != NULL ? attribute(name)->number : -1;
 }
 
 START_TEST(a_share_of_the_cores_bounds_jobs_and_what_is_claimed)
@@ -586,9 +581,7 @@ START_TEST(a_share_of_the_cores_bounds_jobs_and_what_is_claimed)
     ck_assert_uint_eq(lane_jail_limits(first, 2, 0, 0, 0, true).cpu_milli, 500);
     bounded.cpu_enforced = false;
     ck_assert(!policy_offers(&config, &machine, &quick, &bounded, &account, &offers, &problem));
-    ck_assert_msg(strstr(problem.text, ":7: cpu: no control group bounds the processors here") !=
-                      NULL,
-                  "%s", problem.text);
+    ck_assert_ptr_nonnull(strstr(problem.text, ":7: cpu: no control group bounds the processors"));
 }
 END_TEST
 

@@ -47,7 +47,7 @@ static unsigned check_all(const char *name, const char *opening, const char *clo
 
 START_TEST(the_configs_of_the_page_are_read)
 {
-    ck_assert_uint_eq(check_all("docs/provider.md", "```yaml", "```"), 14);
+    ck_assert_uint_eq(check_all("docs/provider.md", "```yaml", "```"), 15);
 }
 END_TEST
 

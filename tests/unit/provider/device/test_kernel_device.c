@@ -108,7 +108,7 @@ START_TEST(a_device_of_cuda_is_offered_beside_one_of_opencl)
     ck_assert_int_eq(attribute(1, "isolation")->number, 0);
     ck_assert_str_eq(attribute(2, "api")->text, "opencl");
     ck_assert_int_eq(attribute(2, "memory")->number, 85899345920);
-    ck_assert(policy_is_open(&offers.items[1]) && !policy_is_open(&offers.items[0]));
+    ck_assert(offer_is_open(&offers.items[1]) && !offer_is_open(&offers.items[0]));
     ck_assert_uint_eq(offers.items[1].kernel_bytes, 85899345920);
     ck_assert_uint_eq(offers.items[0].kernel_bytes, 0);
     ck_assert(!offer("devices: [{cuda: 0, name: gpu0, slots: 2}]\n", &problem));
@@ -117,7 +117,7 @@ START_TEST(a_device_of_cuda_is_offered_beside_one_of_opencl)
                      "which then reach the memory of one another; a device with isolation 0 has "
                      "one slot: leave `slots` out");
     ck_assert_msg(offer("devices: [{opencl: 0, slots: 2}]\n", &problem), "%s", problem.text);
-    ck_assert(!policy_is_open(&offers.items[1])); /* its memory is the jails' own */
+    ck_assert(!offer_is_open(&offers.items[1])); /* its memory is the jails' own */
     ck_assert(!offer("devices: [{cuda: 0, name: a}, {cuda: h100, name: b}]\n", &problem));
     ck_assert_str_eq(problem.text, "\"a\" and \"b\" are one device, CUDA 0 \"NVIDIA H100 PCIe\"; "
                                    "offer it once");

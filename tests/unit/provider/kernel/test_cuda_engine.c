@@ -6,7 +6,6 @@
 #include "provider/kernel/product/product.h"
 #include "provider/kernel/product/product_trial.h"
 #include "tests/programs/fake_cuda_memory.h"
-#include "tests/support/chain_play.h"
 #include "tests/support/suite.h"
 
 #include <dlfcn.h>
@@ -533,50 +532,6 @@ START_TEST(the_products_of_a_device_are_tried_and_measured)
 }
 END_TEST
 
-/* The answer is the same when bands of rows go one after another. */
-START_TEST(a_chain_of_products_is_computed_on_the_device)
-{
-    const struct challenge_product product = {
-        .seed = {{1, 2, 3}}, .side = 64, .rounds = 2, .rows = 128, .steps = 3};
-    struct problem problem = {""};
-    enum operation_status status;
-    char *whole = chain_play(&engine, &product, 1 << 20, &status, &problem);
-    ck_assert_msg(whole != NULL, "%s", problem.text);
-    ck_assert_uint_eq(chain_right(&product, whole), 256);
-    char *banded = chain_play(&engine, &product, 64 << 10, &status, &problem);
-    ck_assert_msg(banded != NULL, "%s", problem.text);
-    ck_assert_str_eq(whole, banded);
-    free(whole);
-    free(banded);
-    ck_assert_ptr_null(chain_play(&engine, &product, 32 << 10, &status, &problem));
-    ck_assert_int_eq(status, OPERATION_MEMORY);
-}
-END_TEST
-
-START_TEST(a_failure_within_a_chain_leaves_nothing)
-{
-    static const char *const calls[] = {"cuModuleGetFunction", "cuMemAlloc_v2",
-                                        "cuMemcpyHtoD_v2",     "cuLaunchKernel",
-                                        "cuCtxSynchronize",    "cuMemcpyDtoH_v2"};
-    const struct challenge_product product = {.side = 64, .rounds = 1, .rows = 64, .steps = 1};
-    struct problem problem;
-    enum operation_status status;
-    free(chain_play(&engine, &product, 1 << 20, &status, &problem)); /* the programs are built */
-    const int alive = count_alive();
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        fail_at(calls[i], CUDA_OUT_OF_MEMORY);
-        ck_assert_msg(chain_play(&engine, &product, 1 << 20, &status, &problem) == NULL, "%s",
-                      calls[i]);
-        fail_at(NULL, 0);
-        ck_assert_int_eq(count_alive(), alive);
-    }
-    struct challenge_product wrong = product;
-    wrong.rows = 65;
-    ck_assert_ptr_null(chain_play(&engine, &wrong, 1 << 20, &status, &problem));
-    ck_assert_int_eq(status, OPERATION_FAILED);
-}
-END_TEST
-
 START_TEST(the_devices_are_listed)
 {
     char text[2048] = "";
@@ -635,7 +590,5 @@ SUITE("cuda_engine", begin, end, TEST(a_launch_computes_from_files_to_files),
       TEST(the_limit_of_a_grid_is_no_limit_of_a_product),
       TEST(a_failure_of_a_product_is_the_devices), TEST(a_wiped_device_has_nothing_of_earlier_jobs),
       TEST(a_wipe_takes_what_is_free_and_gives_it_back),
-      TEST(the_products_of_a_device_are_tried_and_measured),
-      TEST(a_chain_of_products_is_computed_on_the_device),
-      TEST(a_failure_within_a_chain_leaves_nothing), TEST(the_devices_are_listed),
+      TEST(the_products_of_a_device_are_tried_and_measured), TEST(the_devices_are_listed),
       TEST(no_driver_or_device_is_said))

@@ -68,10 +68,9 @@ over || fail "the job does not end elsewhere: $(cat wait.out)"
 paid=$(grep -oE '"accepted":[0-9]+,"paid_ns"' ps.json | tr -dc '0-9\n' | paste -sd+)
 [ $((paid)) -eq 12 ] || fail "$paid results are paid, and not twelve: $(cat ps.json)"
 grep -q '"device":"spare",[^}]*"accepted":[1-9]' ps.json || fail "nothing ran on the other device: $(cat ps.json)"
-status || fail "status: $(cat status.log)"
-! grep -q "^failing" status.txt || fail "one failure withholds the card: $(cat status.txt)"
 
-# The market takes the lease away after a failure, so each failure is of another job.
+# The market takes the lease away after a failure. What was queued there fails, too, so the first job
+# has one failure or several.
 one=('needs: api = cuda' 'kernel:' '  source: k.ptx' '  entry: matmul' '  global: 1'
     '  arguments: [{input: two.bin}, {input: two.bin}, {output: c.bin, size: 4B}, {uint: 1}, {uint: 1}]')
 for name in second third; do

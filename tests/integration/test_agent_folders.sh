@@ -32,7 +32,8 @@ rm -rf "$work/agent/cache/"*
 works emptied || fail "a job after the cache was emptied: $(cat out err)"
 [ "$("$bourse" ps --json | grep -o '"state":"failed"' | wc -l)" = 0 ] || fail "a job failed: $("$bourse" ps)"
 
-rm -rf "$work/agent/spool" && : >"$work/agent/spool" # something else is there
+replaced() { rm -rf "$work/agent/spool" && : >"$work/agent/spool"; } # the agent may make the folder between the two
+until_true 60 replaced 2>/dev/null || fail "no file takes the folder's place"
 until_true 60 logged 'spool is not a folder: nothing is offered until the folder can be made again' ||
     fail "nothing is said: $(cat "$log")"
 until_true 60 state_is folder-missing || fail "status: $("$bin/bourse-provider" status --dir "$work/agent" --json)"

@@ -18,7 +18,7 @@ fail() {
 # Nothing but the pure rooms and the broker's way back from an entry to a command. The exchange calls one file of the planner;
 # a program that needs another does not link.
 sources=(base/*.c protocol/*.c protocol/*/*.c matching/*.c ledger/*.c planner/schedule/online.c exchange/*.c exchange/*/*.c exchange/*/*/*.c
-    broker/storage/entry.c broker/core/translate.c broker/core/translate_*.c broker/core/translation.c broker/core/arena.c broker/storage/replay.c
+    broker/storage/entry.c broker/core/translate.c broker/core/translate_*.c broker/core/translation.c broker/core/arena.c broker/storage/replay.c broker/rules_known.c
     tests/support/journal_digest.c tests/golden/golden_replay.c "$generated/protocol/bourse.pb-c.c")
 
 # The build under test has objects of gcc -O2 without sanitizers, for the simulator (cmake/sim.cmake). Objects
@@ -50,7 +50,7 @@ compile() {
             return
         fi
     done
-    "$2" -std=c17 -D_GNU_SOURCE -DBOURSE_SOURCE_DIR="\"$PWD\"" "$3" -w -I. -I"$generated" \
+    "$2" -std=c17 -D_GNU_SOURCE -DBOURSE_VERSION='""' -DBOURSE_SOURCE_DIR="\"$PWD\"" "$3" -w -I. -I"$generated" \
         -c "$4" -o "$1/$(tr / _ <<<"$4").o"
 }
 export -f compile

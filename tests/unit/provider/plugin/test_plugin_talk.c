@@ -248,7 +248,7 @@ END_TEST
 
 START_TEST(a_plug_in_that_ignores_a_cancel_is_killed_after_a_while)
 {
-    start("read -r go; sleep 1000");
+    start("read -r go; exec sleep 1000");
     ck_assert(!ask_cancelled(true));
     ck_assert_str_eq(problem.text, "the plug-in says nothing for 2.000 s");
     ck_assert_int_eq(talk.pid, 0);
@@ -257,7 +257,7 @@ END_TEST
 
 START_TEST(a_plug_in_that_knows_no_cancel_is_killed_at_once)
 {
-    start("read -r go; sleep 1000");
+    start("read -r go; exec sleep 1000");
     ck_assert(!ask_cancelled(false));
     ck_assert_str_eq(problem.text, "cancelled, and the plug-in was ended");
     ck_assert_int_eq(talk.pid, 0);

@@ -64,15 +64,6 @@ static bool programs_differ(const struct config *old, const struct config *now)
     return differs;
 }
 
-static bool plugin_differs(const struct plugin_program *old, const struct plugin_program *now)
-{
-    bool differs = strcmp(old->path, now->path) != 0 || old->node_count != now->node_count;
-    for (size_t i = 0; !differs && i < old->node_count; i++) {
-        differs = strcmp(old->nodes[i], now->nodes[i]) != 0;
-    }
-    return differs;
-}
-
 /* The terms of the entry's ask do not count. */
 static bool entry_differs(const struct config_device *old, const struct config_device *now)
 {
@@ -80,10 +71,11 @@ static bool entry_differs(const struct config_device *old, const struct config_d
            old->kernel_api != now->kernel_api || old->held_bytes != now->held_bytes ||
            old->kernel_memory.bytes != now->kernel_memory.bytes ||
            old->kernel_memory.percent != now->kernel_memory.percent ||
-           plugin_differs(&old->plugin, &now->plugin) || strcmp(old->name, now->name) != 0 ||
-           old->slots != now->slots || old->memory_bytes != now->memory_bytes ||
-           old->disk_bytes != now->disk_bytes || old->processes != now->processes ||
-           old->power_w != now->power_w;
+           !plugin_program_equal(&old->plugin, &now->plugin) ||
+           !model_provider_equal(&old->provider, &now->provider) ||
+           strcmp(old->name, now->name) != 0 || old->slots != now->slots ||
+           old->memory_bytes != now->memory_bytes || old->disk_bytes != now->disk_bytes ||
+           old->processes != now->processes || old->power_w != now->power_w;
 }
 
 static bool devices_differ(const struct config *old, const struct config *now)

@@ -84,6 +84,60 @@ START_TEST(each_key_is_obeyed_at_once_or_named_as_one_that_waits)
 }
 END_TEST
 
+START_TEST(each_key_of_an_entry_waits_unless_the_ask_has_it)
+{
+    static const struct {
+        const char *key, *old, *now; /* the entry of `devices` */
+        bool waits;
+    } entries[] = {
+        {"name", "name: a", "name: b", true},
+        {"price", "name: a, price: 0.1", "name: a, price: 0.2", false},
+        {"slots", "name: a, slots: 1", "name: a, slots: 2", true},
+        {"memory", "name: a, memory: 1GiB", "name: a, memory: 2GiB", true},
+        {"disk", "name: a, disk: 1GiB", "name: a, disk: 2GiB", true},
+        {"processes", "name: a, processes: 64", "name: a, processes: 65", true},
+        {"term", "name: a, term: 1h", "name: a, term: 2h", false},
+        {"interruptible", "name: a", "name: a, interruptible: {notice: 30s}", false},
+        {"to", "name: a", "name: a, to: [alice]", false},
+        {"hours", "name: a", "name: a, hours: 08:00-18:00", false},
+        {"daily", "name: a", "name: a, daily: 2h", false},
+        {"power_w", "name: a, power_w: 100", "name: a, power_w: 200", true},
+        {"simulate", "simulate: nvidia-h100-sxm5", "simulate: nvidia-h100-pcie", true},
+        {"opencl", "opencl: 0, name: a", "opencl: 1, name: a", true},
+        {"cuda", "cuda: 0, name: a", "cuda: 1, name: a", true},
+        {"plugin", "plugin: /opt/a, name: a", "plugin: /opt/b, name: a", true},
+        {"nodes", "plugin: /opt/a, name: a", "plugin: /opt/a, name: a, nodes: [/dev/a]", true},
+        {"device_memory", "cuda: 0, name: a", "cuda: 0, name: a, device_memory: 50%", true},
+        {"device_cache", "cuda: 0, name: a", "cuda: 0, name: a, device_cache: 1GiB", true},
+        {"onnx", "onnx: WebGPU, name: a", "onnx: QNN, name: a", true},
+        {"library", "onnx: CUDA, name: a", "onnx: CUDA, name: a, library: /usr/bin/env", true},
+        {"options", "onnx: QNN, name: a", "onnx: QNN, name: a, options: {k: v}", true},
+        {"environment", "onnx: QNN, name: a", "onnx: QNN, name: a, environment: {K: v}", true},
+    };
+    static struct config old;
+    static struct config now;
+    const char *const *keys = config_keys(CONFIG_MAP_DEVICE);
+    const size_t count = sizeof entries / sizeof entries[0];
+    ck_assert_ptr_null(keys[count]);
+    for (size_t i = 0; i < count; i++) {
+        char lines[256];
+        size_t place = 0;
+        while (keys[place] != NULL && strcmp(keys[place], entries[i].key) != 0) {
+            place++;
+        }
+        ck_assert_msg(keys[place] != NULL, "no key \"%s\"", entries[i].key);
+        (void)snprintf(lines, sizeof lines, "devices: [{%s}]\n", entries[i].old);
+        read_lines(sample_of("devices"), lines, &old);
+        (void)snprintf(lines, sizeof lines, "devices: [{%s}]\n", entries[i].now);
+        read_lines(sample_of("devices"), lines, &now);
+        const char *waiting = agent_reload_waiting(&old, &now, false);
+        ck_assert_msg(entries[i].waits ? waiting != NULL && strcmp(waiting, "devices") == 0
+                                       : waiting == NULL,
+                      "%s: %s", entries[i].key, waiting == NULL ? "nothing waits" : waiting);
+    }
+}
+END_TEST
+
 START_TEST(a_key_of_a_device_is_left_out_when_the_device_is_named)
 {
     static struct config old;
@@ -112,5 +166,6 @@ START_TEST(a_limit_that_was_not_there_waits_for_a_restart)
 END_TEST
 
 SUITE("agent_reload", NULL, NULL, TEST(each_key_is_obeyed_at_once_or_named_as_one_that_waits),
+      TEST(each_key_of_an_entry_waits_unless_the_ask_has_it),
       TEST(a_key_of_a_device_is_left_out_when_the_device_is_named),
       TEST(a_limit_that_was_not_there_waits_for_a_restart))

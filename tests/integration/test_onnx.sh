@@ -88,6 +88,10 @@ done
 [ "$case_other" -eq 0 ] || fail "$case_other cases are not as stated: $case_reason"
 
 # ---------------------------------------------------------------- one run
+printf 'model: abs.onnx\ninputs: {x: a.npy}\n' >first.yaml
+"$bourse" quote first.yaml --json >quote.json 2>err || fail "a quote: $(cat quote.json err)"
+has "$(cat quote.json)" '"source":"declared"' # its operators are counted, where 5 s were guessed
+[ "$(grep -oE '"expect_ns":[0-9]+' quote.json | head -n 1 | cut -d: -f2)" -lt 1000000000 ] || fail "a sum takes long: $(cat quote.json)"
 run abs.onnx --input x=a.npy -o one || fail "abs: $(cat out err)"
 [ "$(floats one/y.npy)" = '0 1 2 3 4 5 6 7 8 9 10 11 12 13' ] || fail "abs: $(floats one/y.npy)"
 perl -MIO::Compress::Zip=:all -e 'zip ["a.npy"] => "both.npz", Name => "x.npy", Method => ZIP_CM_DEFLATE or die $ZipError'

@@ -55,6 +55,7 @@ timeout 240 "$bourse" train net.onnx --input x=x.npy --labels y.npy --steps 1 --
 # The model with these weights starts where they are.
 "$bourse" train net.onnx --from out/step-4 --save trained.onnx || fail "save"
 "$bourse" train net.onnx --from out/step-4 --save net.onnx 2>err && fail "the model itself is overwritten"
+[ "$(stat -c %a trained.onnx)" = "$(printf '%o' $((0666 & ~$(umask))))" ] || fail "mode of the model: $(stat -c %a trained.onnx)"
 grep -q 'net.onnx is there already, and nothing is overwritten' err || fail "what --save says: $(cat err)"
 timeout 240 "$bourse" train trained.onnx --input x=x.npy --labels y.npy --steps 1 --batch 12 --optimizer sgd --parts auto \
     -y -o saved >out.txt 2>err </dev/null || fail "the saved model: $(cat out.txt err)"

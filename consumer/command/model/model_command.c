@@ -3,30 +3,15 @@
 #include "base/cleanup.h"
 #include "consumer/command/job/offer.h"
 #include "consumer/command/job/run_end.h"
+#include "consumer/command/plan/job_choice.h"
 #include "consumer/command/show.h"
 #include "consumer/job/job_build.h"
-#include "consumer/model/model_parts.h"
 
 #include <string.h>
 
 bool model_parts_are_auto(const struct invocation *invocation)
 {
     return strcmp(option_text(invocation, "parts", ""), "auto") == 0;
-}
-
-/* Sets what a run of the model is expected to take. Returns false after a message. */
-static bool expect(struct invocation *invocation, const struct parts_work *work,
-                   struct job_file *file, int *ret_status)
-{
-    struct bourse_error error;
-    if (!command_connect(invocation, ret_status)) {
-        return false;
-    }
-    if (!model_parts_expect(invocation->bourse, work, file, &error)) {
-        *ret_status = complain_with(invocation, &error);
-        return false;
-    }
-    return true;
 }
 
 int model_command(struct invocation *invocation, model_make *make, model_choose *choose)
@@ -48,10 +33,8 @@ int model_command(struct invocation *invocation, model_make *make, model_choose 
         job_file_destroy(&file);
         return status;
     }
-    /* A model whose work is not known is refused by the next step, or the quote guesses. */
-    struct parts_work work;
-    if (!chooses && model_parts_count(file, ".", &work) &&
-        !expect(invocation, &work, file, &status)) {
+    /* A model that cannot be read is refused by the next step. */
+    if (!chooses && !job_choice_expect(invocation, ".", file, &status)) {
         job_file_destroy(&file);
         return status;
     }

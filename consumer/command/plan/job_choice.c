@@ -43,20 +43,19 @@ static void say_choice(const struct invocation *invocation, const struct job_fil
     (void)fputc('\n', stderr);
 }
 
-/* Sets what a run of the job's model is expected to take, where its work is known. */
-static bool expect(struct choosing *choosing, struct job_file *file)
+bool job_choice_expect(struct invocation *invocation, const char *folder, struct job_file *file,
+                       int *ret_status)
 {
-    struct invocation *invocation = choosing->invocation;
     struct bourse_error error;
     struct parts_work work;
-    if (!model_parts_count(file, choosing->folder, &work)) {
+    if (file->expect_ms != JOB_ABSENT || !model_parts_count(file, folder, &work)) {
         return true;
     }
-    if (!command_connect(invocation, &choosing->status)) {
+    if (!command_connect(invocation, ret_status)) {
         return false;
     }
     if (!model_parts_expect(invocation->bourse, &work, file, &error)) {
-        choosing->status = complain_with(invocation, &error);
+        *ret_status = complain_with(invocation, &error);
         return false;
     }
     return true;
@@ -73,7 +72,7 @@ static bool choose(void *context, struct job_file *file, struct problem *ret_pro
         return false;
     }
     if (file->choice_count == 0) {
-        return expect(choosing, file);
+        return job_choice_expect(invocation, choosing->folder, file, &choosing->status);
     }
     if (!option_money(invocation, "budget", &budget_micro)) {
         choosing->status = BOURSE_USAGE;
@@ -90,7 +89,7 @@ static bool choose(void *context, struct job_file *file, struct problem *ret_pro
         return false;
     }
     say_choice(invocation, file, is_had);
-    return expect(choosing, file);
+    return job_choice_expect(invocation, choosing->folder, file, &choosing->status);
 }
 
 bool job_choice_load(struct invocation *invocation, const char *path, job_file_edit *edit,

@@ -15,6 +15,11 @@
 bool job_choice_load(struct invocation *invocation, const char *path, job_file_edit *edit,
                      void *context, struct bourse_job **ret_job, int *ret_status);
 
+/* Sets what a run of the job's model is expected to take, by the devices on the market. A job that
+ * says so, or whose work is not known, stays as it is. Files are relative to `folder`. Connects to
+ * the market when the work is known. Returns false and the exit status after a message. */
+bool job_choice_expect(struct invocation *invocation, const char *folder, struct job_file *file,
+                       int *ret_status);
 /* Adds to the plan which needs of a list were taken, counted from 1. */
 void job_choice_add_json(json_t *plan, const struct job_file *file);
 
